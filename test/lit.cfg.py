@@ -1,0 +1,46 @@
+"""Configuration of the lit tests. `test/run.py` passes the build folder as the parameter `build`."""
+
+import os
+
+import lit.formats
+
+root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+build = os.path.abspath(lit_config.params.get("build", os.path.join(root, "build")))
+
+config.name = "pmapc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".pmap", ".test"]
+# Inputs are data of other tests; the examples are tested by test/Examples.
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(os.path.abspath(__file__))
+config.test_exec_root = os.path.join(build, "test-output")
+
+# The system's Python, since it is the one that has the NumPy that ./dev installs.
+python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else "python3"
+
+config.substitutions += [
+    ("%pmapc", os.path.join(build, "bin", "pmapc")),
+    ("%pmap-opt", os.path.join(build, "bin", "pmap-opt")),
+    ("%bin", os.path.join(build, "bin")),
+    ("%examples", os.path.join(root, "examples")),
+    ("%data", os.path.join(root, "examples", "data")),
+    ("%root", root),
+    ("%python", python),
+]
+
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(build, "bin"), "/usr/lib/llvm-22/bin", os.environ.get("PATH", "")]
+)
+# Tests must neither read nor fill the user's cache.
+config.environment["PMAPC_CACHE"] = os.path.join(build, "test-cache")
+config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
+config.environment["OPENBLAS_NUM_THREADS"] = "1"
+for name in ("HOME", "TMPDIR", "OPENBLAS_CORETYPE", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+if lit_config.params.get("full"):
+    config.available_features.add("full")
+sanitizer = lit_config.params.get("sanitizer")
+if sanitizer:
+    config.available_features.add(sanitizer)
