@@ -400,7 +400,7 @@ NDArray argsort(const NDArray &x, int64_t dim, bool descending, bool isUnsigned)
     if (isFloat(x.element())) {
       double a = x.real(i), b = x.real(j);
       if (std::isnan(a) || std::isnan(b))
-        return !std::isnan(a);
+        return !std::isnan(a) && std::isnan(b);
       return descending ? a > b : a < b;
     }
     if (isUnsigned)
@@ -410,8 +410,10 @@ NDArray argsort(const NDArray &x, int64_t dim, bool descending, bool isUnsigned)
   forEachLine(x.shape(), dim, [&](int64_t start, int64_t stride) {
     std::vector<int64_t> order(x.dim(dim));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t i, int64_t j) { return before(start + i * stride, start + j * stride); });
+    std::sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+      int64_t a = start + i * stride, b = start + j * stride;
+      return before(a, b) || (!before(b, a) && i < j);
+    });
     for (int64_t i = 0; i < x.dim(dim); ++i)
       result.setInteger(start + i * stride, order[i]);
   });
