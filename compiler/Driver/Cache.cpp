@@ -81,7 +81,7 @@ std::string hashOfFile(llvm::StringRef path) {
 
 ObjectCache::ObjectCache() : folder(defaultFolder()) {}
 
-std::unique_ptr<llvm::MemoryBuffer> ObjectCache::lookup(const CompileKey &key) const {
+std::unique_ptr<llvm::MemoryBuffer> ObjectCache::lookup(const CompileKey &key, std::string &messages) const {
   if (folder.empty())
     return nullptr;
   std::string manifestPath = joinPath(folder, manifestName(key));
@@ -112,12 +112,14 @@ std::unique_ptr<llvm::MemoryBuffer> ObjectCache::lookup(const CompileKey &key) c
   // The name is the content's hash: a damaged file is a miss.
   if (!buffer || hashOfText((*buffer)->getBuffer()) + ".o" != *object)
     return nullptr;
+  messages = manifest->getString("messages").value_or("").str();
   touch(manifestPath);
   touch(objectPath);
   return std::move(*buffer);
 }
 
-void ObjectCache::store(const CompileKey &key, const Dependencies &dependencies, llvm::StringRef object) const {
+void ObjectCache::store(const CompileKey &key, const Dependencies &dependencies, llvm::StringRef object,
+                        llvm::StringRef messages) const {
   if (folder.empty() || llvm::sys::fs::create_directories(folder))
     return;
   llvm::json::Object read;
@@ -135,7 +137,7 @@ void ObjectCache::store(const CompileKey &key, const Dependencies &dependencies,
     return;
   std::string manifest;
   llvm::raw_string_ostream(manifest) << llvm::json::Value(llvm::json::Object{
-      {"read", std::move(read)}, {"absent", std::move(absent)}, {"object", objectName}});
+      {"read", std::move(read)}, {"absent", std::move(absent)}, {"object", objectName}, {"messages", messages}});
   writeWhole(joinPath(folder, manifestName(key)), manifest);
   trim();
 }

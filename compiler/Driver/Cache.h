@@ -33,8 +33,10 @@ public:
   ObjectCache();
   explicit ObjectCache(std::string folder) : folder(std::move(folder)) {}
 
-  std::unique_ptr<llvm::MemoryBuffer> lookup(const CompileKey &key) const;
-  void store(const CompileKey &key, const Dependencies &dependencies, llvm::StringRef object) const;
+  /// The object, or null. `messages` gets the warnings of the compilation that made it, as they were printed.
+  std::unique_ptr<llvm::MemoryBuffer> lookup(const CompileKey &key, std::string &messages) const;
+  void store(const CompileKey &key, const Dependencies &dependencies, llvm::StringRef object,
+             llvm::StringRef messages) const;
 
 private:
   /// Removes the objects used least recently once the folder is larger than its limit.

@@ -79,6 +79,8 @@ public:
   const SourceFile *addText(std::string path, std::string text);
   /// Reads a file. Null when it cannot be read, and then `error` says why in words ("no such file or directory").
   const SourceFile *addFile(llvm::StringRef path, std::string &error);
+  /// Every file added so far, in order.
+  const std::vector<std::unique_ptr<SourceFile>> &all() const { return files; }
 
 private:
   std::vector<std::unique_ptr<SourceFile>> files;

@@ -1,0 +1,245 @@
+#include "compiler/Driver/Compiler.h"
+
+#include "compiler/Dialect/IR/PmapDialect.h"
+#include "compiler/Dialect/Transforms/Passes.h"
+#include "compiler/Driver/Cache.h"
+#include "compiler/Driver/MlirDiagnostics.h"
+#include "compiler/Lower/Cpu/Codegen.h"
+#include "compiler/Pipeline/Cpu.h"
+#include "compiler/Sema/Sema.h"
+#include "compiler/Syntax/Parser.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+namespace pmap {
+namespace {
+
+/// The folder of the running compiler, whose sibling folders hold what it ships with.
+std::string installationFolder(llvm::StringRef name) {
+  llvm::SmallString<128> path(
+      llvm::sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&standardLibraryFolder)));
+  llvm::sys::path::remove_filename(path);
+  llvm::sys::path::append(path, "..", name);
+  llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+  return std::string(path);
+}
+
+/// The files read, and the ones beside the program that would win over a module of the standard library if they existed.
+Dependencies dependenciesOf(const SourceManager &sources, llvm::StringRef mainPath) {
+  Dependencies dependencies;
+  std::string library = standardLibraryFolder();
+  for (const auto &file : sources.all()) {
+    if (!llvm::sys::fs::exists(file->path()))
+      continue; // Text that was never a file, such as an entry of the REPL.
+    dependencies.read.push_back(file->path().str());
+    if (file->path().starts_with(library)) {
+      llvm::SmallString<128> beside(llvm::sys::path::parent_path(mainPath));
+      llvm::sys::path::append(beside, llvm::sys::path::filename(file->path()));
+      if (!llvm::sys::fs::exists(beside))
+        dependencies.absent.push_back(std::string(beside));
+    }
+  }
+  return dependencies;
+}
+
+} // namespace
+
+std::string standardLibraryFolder() { return installationFolder("stdlib"); }
+
+std::string CompileOptions::spelling() const {
+  std::string text = "cpu=" + cpu + (precise ? " precise" : "") + (debug ? " debug" : "") + (tests ? " tests" : "");
+  for (const auto &[name, value] : sizes)
+    text += " " + name + "=" + std::to_string(value);
+  return text;
+}
+
+Compiler::Compiler(CompileOptions options) : options(std::move(options)) {}
+Compiler::~Compiler() = default;
+
+mlir::MLIRContext &Compiler::context() {
+  if (!mlirContext) {
+    mlir::DialectRegistry registry;
+    registerDialects(registry);
+    registerCpuDialects(registry);
+    // One thread: starting a pool costs more than it saves on programs of a page.
+    mlirContext = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
+    mlirContext->loadAllAvailableDialects();
+  }
+  return *mlirContext;
+}
+
+std::unique_ptr<ast::Module> Compiler::parse(llvm::StringRef path) {
+  std::string reason;
+  const SourceFile *file = sources.addFile(path, reason);
+  if (!file) {
+    diagnostics.error(Code::E1001, SourceRange(), "cannot read '" + path + "': " + reason).report();
+    return nullptr;
+  }
+  auto module = parseFile(*file, diagnostics);
+  return diagnostics.hasErrors() ? nullptr : std::move(module);
+}
+
+std::unique_ptr<ast::Module> Compiler::parseText(llvm::StringRef name, std::string text) {
+  auto module = parseString(sources, name.str(), std::move(text), diagnostics);
+  return diagnostics.hasErrors() ? nullptr : std::move(module);
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> Compiler::elaborate(const ast::Module &module) {
+  MlirDiagnostics handler(context(), sources, diagnostics, options.debug);
+  sema::SemaOptions semaOptions;
+  semaOptions.sizes = options.sizes;
+  semaOptions.entries = !options.tests;
+  semaOptions.tests = options.tests;
+  semaOptions.libraryPaths = {standardLibraryFolder()};
+  auto result = sema::elaborate(context(), module, sources, diagnostics, semaOptions);
+  if (!result && !diagnostics.hasErrors())
+    handler.reportInternal("the front end made no module");
+  return result;
+}
+
+bool Compiler::run(mlir::ModuleOp module, llvm::function_ref<void(mlir::OpPassManager &)> build, llvm::StringRef what) {
+  MlirDiagnostics handler(context(), sources, diagnostics, options.debug);
+  mlir::PassManager pm(&context());
+  pm.enableVerifier(options.debug);
+  build(pm);
+  if (mlir::succeeded(pm.run(module)))
+    return true;
+  if (!diagnostics.hasErrors())
+    handler.reportInternal(what);
+  return false;
+}
+
+bool Compiler::transform(mlir::ModuleOp module) {
+  return run(module, [](mlir::OpPassManager &pm) { buildTransformPipeline(pm); }, "differentiation failed");
+}
+
+bool Compiler::lowerToLinalg(mlir::ModuleOp module) {
+  return run(module, [](mlir::OpPassManager &pm) { buildPmapToLinalgPipeline(pm); }, "lowering to linalg failed");
+}
+
+bool Compiler::lowerToLlvm(mlir::ModuleOp module) {
+  CpuTarget target;
+  std::string error;
+  if (!resolveCpuTarget(options.cpu, target, error)) {
+    diagnostics.error(Code::E1002, SourceRange(), error).report();
+    return false;
+  }
+  CpuOptions cpu;
+  cpu.cpu = target.cpu;
+  cpu.features = target.features;
+  cpu.vectorBits = target.vectorBits;
+  cpu.precise = options.precise;
+  cpu.debug = options.debug;
+  return run(module, [&](mlir::OpPassManager &pm) { buildLinalgToLlvmPipeline(pm, cpu); }, "lowering to LLVM failed");
+}
+
+std::vector<ProgramEntry> Compiler::entries(mlir::ModuleOp module) {
+  std::vector<ProgramEntry> list;
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    if (auto signature = getSignature(function))
+      list.push_back({function.getName().str(), std::move(*signature)});
+  return list;
+}
+
+std::optional<std::string> Compiler::emit(llvm::StringRef path, Stage stage) {
+  auto ast = parse(path);
+  if (!ast)
+    return std::nullopt;
+  if (stage == Stage::Ast)
+    return ast::dumpAST(*ast);
+  auto module = elaborate(*ast);
+  if (!module)
+    return std::nullopt;
+  auto print = [&] {
+    std::string text;
+    llvm::raw_string_ostream(text) << *module << "\n";
+    return text;
+  };
+  if (stage == Stage::Pmap)
+    return print();
+  auto programEntries = entries(*module);
+  if (!transform(*module) || !lowerToLinalg(*module))
+    return std::nullopt;
+  if (stage == Stage::Linalg)
+    return print();
+  if (!lowerToLlvm(*module))
+    return std::nullopt;
+  CpuTarget target;
+  std::string error;
+  resolveCpuTarget(options.cpu, target, error);
+  llvm::SmallVector<char> bytes;
+  auto output = stage == Stage::Llvm       ? CodegenOutput::LlvmText
+                : stage == Stage::Assembly ? CodegenOutput::AssemblyText
+                                           : CodegenOutput::Object;
+  std::string name = llvm::sys::path::stem(path).str();
+  error = generateCode(*module, target, output, bytes,
+                       [&](llvm::Module &m) { return addProgramTable(m, programEntries, name); });
+  if (!error.empty()) {
+    diagnostics.error(Code::E1201, SourceRange(), "internal error: " + error).report();
+    return std::nullopt;
+  }
+  return std::string(bytes.begin(), bytes.end());
+}
+
+std::unique_ptr<llvm::MemoryBuffer> Compiler::compile(const ast::Module &ast, llvm::StringRef programName) {
+  auto module = elaborate(ast);
+  if (!module)
+    return nullptr;
+  auto programEntries = entries(*module);
+  if (!transform(*module) || !lowerToLinalg(*module) || !lowerToLlvm(*module))
+    return nullptr;
+  CpuTarget target;
+  std::string error;
+  resolveCpuTarget(options.cpu, target, error);
+  llvm::SmallVector<char> bytes;
+  error = generateCode(*module, target, CodegenOutput::Object, bytes,
+                       [&](llvm::Module &m) { return addProgramTable(m, programEntries, programName); });
+  if (!error.empty()) {
+    diagnostics.error(Code::E1201, SourceRange(), "internal error: " + error).report();
+    return nullptr;
+  }
+  ++compilations;
+  return llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(bytes.data(), bytes.size()), programName);
+}
+
+std::unique_ptr<llvm::MemoryBuffer> Compiler::object(llvm::StringRef path) {
+  ObjectCache cache;
+  CompileKey key{path.str(), options.spelling()};
+  std::string messages;
+  if (auto found = cache.lookup(key, messages)) {
+    llvm::errs() << messages;
+    return found;
+  }
+  auto ast = parse(path);
+  auto object = ast ? compile(*ast, llvm::sys::path::stem(path)) : nullptr;
+  if (!object)
+    return nullptr;
+  // Warnings are printed now, and again whenever the cached object is used.
+  llvm::raw_string_ostream out(messages);
+  diagnostics.print(out);
+  diagnostics.print(llvm::errs(), llvm::errs().has_colors());
+  diagnostics.clear();
+  cache.store(key, dependenciesOf(sources, path), object->getBuffer(), messages);
+  return object;
+}
+
+std::unique_ptr<llvm::MemoryBuffer> Compiler::objectOfText(llvm::StringRef name, std::string text) {
+  ObjectCache cache;
+  CompileKey key{name.str(), options.spelling() + " text=" + hashOfText(text)};
+  std::string messages;
+  if (auto found = cache.lookup(key, messages))
+    return found;
+  auto ast = parseText(name, std::move(text));
+  auto object = ast ? compile(*ast, name) : nullptr;
+  if (object)
+    cache.store(key, dependenciesOf(sources, ""), object->getBuffer(), messages);
+  return object;
+}
+
+} // namespace pmap

@@ -1,0 +1,91 @@
+// From a source file to a module, an object, or text of any stage: what every verb of the command line shares.
+#pragma once
+
+#include "compiler/Driver/ProgramTable.h"
+#include "compiler/Support/Diagnostics.h"
+#include "compiler/Support/SourceFile.h"
+#include "compiler/Syntax/AST.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class MLIRContext;
+}
+
+namespace pmap {
+
+/// What the command line may ask of a compilation.
+struct CompileOptions {
+  /// `native`, or a level that older machines have: `x86-64-v3`, `x86-64-v4`.
+  std::string cpu = "native";
+  /// `-D n=1024`.
+  std::map<std::string, int64_t> sizes;
+  /// libm instead of vector math.
+  bool precise = false;
+  /// Show MLIR's own messages, too.
+  bool debug = false;
+  /// Elaborate the `test` blocks instead of the entries.
+  bool tests = false;
+
+  /// The options that change the code, in one fixed spelling, for the cache's key.
+  std::string spelling() const;
+};
+
+/// The stages whose text `--emit` prints.
+enum class Stage { Ast, Pmap, Linalg, Llvm, Assembly, Object };
+
+/// One compilation of one program. Errors are collected in `diagnostics`; whoever owns the compiler prints them.
+class Compiler {
+public:
+  explicit Compiler(CompileOptions options);
+  ~Compiler();
+
+  SourceManager sources;
+  DiagnosticEngine diagnostics;
+
+  /// Reads and parses a file; null after an error. The text may also be given (the REPL's).
+  std::unique_ptr<ast::Module> parse(llvm::StringRef path);
+  std::unique_ptr<ast::Module> parseText(llvm::StringRef name, std::string text);
+
+  /// Types and elaborates; null after an error.
+  mlir::OwningOpRef<mlir::ModuleOp> elaborate(const ast::Module &module);
+
+  /// Differentiates and simplifies in place: what the reference evaluator and the lowering start from.
+  bool transform(mlir::ModuleOp module);
+
+  /// The text of a stage of a file, or nothing after an error.
+  std::optional<std::string> emit(llvm::StringRef path, Stage stage);
+
+  /// The object of a file, from the cache where it holds one. Warnings are printed. Null after an error.
+  std::unique_ptr<llvm::MemoryBuffer> object(llvm::StringRef path);
+  /// The object of text, by its content.
+  std::unique_ptr<llvm::MemoryBuffer> objectOfText(llvm::StringRef name, std::string text);
+
+  /// The entry points of an elaborated module.
+  static std::vector<ProgramEntry> entries(mlir::ModuleOp module);
+
+  /// How many times object code was made, rather than found in the cache.
+  unsigned compilations = 0;
+
+private:
+  mlir::MLIRContext &context();
+  bool lowerToLinalg(mlir::ModuleOp module);
+  bool lowerToLlvm(mlir::ModuleOp module);
+  std::unique_ptr<llvm::MemoryBuffer> compile(const ast::Module &module, llvm::StringRef programName);
+  bool run(mlir::ModuleOp module, llvm::function_ref<void(mlir::OpPassManager &)> build, llvm::StringRef what);
+
+  CompileOptions options;
+  std::unique_ptr<mlir::MLIRContext> mlirContext;
+};
+
+/// The folder of the standard library: stdlib/ beside the compiler's bin/.
+std::string standardLibraryFolder();
+
+} // namespace pmap
