@@ -1,0 +1,47 @@
+// Static data that compiled code hands to the runtime: sites, texts, small tables.
+#pragma once
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace pmap {
+
+/// The file, line and column an op came from, the innermost where calls were inlined; line 0 where nothing is known.
+struct SourcePlace {
+  llvm::StringRef file;
+  int32_t line = 0, column = 0;
+};
+SourcePlace placeOf(mlir::Location loc);
+
+/// Makes LLVM globals in a module, one per content, and their addresses as `!llvm.ptr` values.
+class Constants {
+public:
+  explicit Constants(mlir::ModuleOp module) : module(module) {}
+
+  /// A null-terminated text.
+  mlir::Value text(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef text);
+  /// A `pmap_site` for `loc`; no text when `text` is empty.
+  mlir::Value site(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef text = "");
+  /// An array of int32_t.
+  mlir::Value table(mlir::OpBuilder &builder, mlir::Location loc, llvm::ArrayRef<int32_t> values);
+  /// A `pmap_map_desc`. `body` is the symbol of the packed device body, which must exist.
+  mlir::Value mapDescriptor(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef body, llvm::StringRef layout);
+
+private:
+  llvm::StringRef textGlobal(mlir::Location loc, llvm::StringRef text);
+  llvm::StringRef siteGlobal(mlir::Location loc, llvm::StringRef text);
+
+  mlir::ModuleOp module;
+  llvm::StringMap<std::string> globals; ///< content, with a letter for its kind in front, to symbol
+};
+
+/// The private declaration of a runtime function that takes and returns scalars and pointers only.
+mlir::SymbolRefAttr declareRuntimeFunction(mlir::ModuleOp module, llvm::StringRef name, mlir::FunctionType type,
+                                           llvm::ArrayRef<llvm::StringRef> llvmAttributes = {});
+
+/// Declares `@f.packed` for a function `@f` and marks `@f` so that `pmap-pack-entries` gives it a body.
+void declarePacked(mlir::Operation *function, llvm::ArrayRef<mlir::Type> arguments, llvm::ArrayRef<mlir::Type> results);
+
+} // namespace pmap

@@ -1,0 +1,139 @@
+// From a module in the LLVM dialect to optimised LLVM IR, assembly or an object file.
+
+#include "compiler/Lower/Cpu/Codegen.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include "mlir/Target/LLVMIR/Export.h"
+
+using namespace llvm;
+
+namespace pmap {
+
+namespace {
+
+const Target *lookupHostTarget(std::string &error) {
+  static bool initialized = !InitializeNativeTarget() && !InitializeNativeTargetAsmPrinter();
+  if (!initialized) {
+    error = "no code generator for this machine";
+    return nullptr;
+  }
+  return TargetRegistry::lookupTarget(Triple(sys::getProcessTriple()), error);
+}
+
+std::unique_ptr<TargetMachine> createMachine(const CpuTarget &target, std::string &error) {
+  const Target *host = lookupHostTarget(error);
+  if (!host)
+    return nullptr;
+  TargetOptions options;
+  // a * b + c may become one fused operation: the pipeline marks what may, so the back end must not do more by itself.
+  options.AllowFPOpFusion = FPOpFusion::Standard;
+  return std::unique_ptr<TargetMachine>(host->createTargetMachine(Triple(sys::getProcessTriple()), target.cpu,
+                                                                  target.features, options, Reloc::PIC_, std::nullopt,
+                                                                  CodeGenOptLevel::Default));
+}
+
+// Kernels arrive as explicit vector loops, so LLVM's SLP vectorizer finds little and costs compile time.
+void optimize(Module &module, TargetMachine &machine) {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager callGraph;
+  ModuleAnalysisManager modules;
+  PipelineTuningOptions tuning;
+  tuning.SLPVectorization = false;
+  tuning.LoopVectorization = true;
+  tuning.LoopInterleaving = true;
+  PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2).run(module, modules);
+}
+
+} // namespace
+
+bool resolveCpuTarget(StringRef name, CpuTarget &target, std::string &error) {
+  const Target *host = lookupHostTarget(error);
+  if (!host)
+    return false;
+  if (name.empty() || name == "native") {
+    target.cpu = sys::getHostCPUName().str();
+    SubtargetFeatures features;
+    StringMap<bool> known = sys::getHostCPUFeatures();
+    std::vector<StringRef> names;
+    for (const auto &feature : known)
+      names.push_back(feature.getKey());
+    // Sorted, because the text is part of what a cached object is found by.
+    llvm::sort(names);
+    for (StringRef feature : names)
+      features.AddFeature(feature, known[feature]);
+    target.features = features.getString();
+  } else {
+    target.cpu = name.str();
+    target.features.clear();
+  }
+  std::unique_ptr<MCSubtargetInfo> info(
+      host->createMCSubtargetInfo(Triple(sys::getProcessTriple()), target.cpu, target.features));
+  if (!info || !info->isCPUStringValid(target.cpu)) {
+    error = "unknown CPU '" + name.str() + "'";
+    return false;
+  }
+  bool isX86 = Triple(sys::getProcessTriple()).isX86();
+  target.vectorBits = 128;
+  if (isX86 && info->checkFeatures("+avx512f,+avx512vl,+avx512bw,+avx512dq"))
+    target.vectorBits = 512;
+  else if (isX86 && info->checkFeatures("+avx2,+fma"))
+    target.vectorBits = 256;
+  return true;
+}
+
+std::string generateCode(mlir::ModuleOp module, const CpuTarget &target, CodegenOutput output,
+                         SmallVectorImpl<char> &result, function_ref<std::string(Module &)> extend) {
+  std::string error;
+  std::unique_ptr<TargetMachine> machine = createMachine(target, error);
+  if (!machine)
+    return error;
+  LLVMContext context;
+  std::unique_ptr<Module> code = mlir::translateModuleToLLVMIR(module, context, "pmap");
+  if (!code)
+    return "the module is not in the LLVM dialect";
+  code->setDataLayout(machine->createDataLayout());
+  code->setTargetTriple(Triple(sys::getProcessTriple()));
+  if (extend)
+    if (std::string message = extend(*code); !message.empty())
+      return message;
+  // The CPU is written on each function, so that optimised text, assembled elsewhere, gives the same code.
+  for (Function &function : *code) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", target.cpu);
+    if (!target.features.empty())
+      function.addFnAttr("target-features", target.features);
+  }
+  optimize(*code, *machine);
+  raw_svector_ostream stream(result);
+  if (output == CodegenOutput::LlvmText) {
+    code->print(stream, nullptr);
+    return "";
+  }
+  legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr,
+                                   output == CodegenOutput::Object ? CodeGenFileType::ObjectFile
+                                                                   : CodeGenFileType::AssemblyFile))
+    return "this machine's code generator writes no such file";
+  passes.run(*code);
+  return "";
+}
+
+} // namespace pmap

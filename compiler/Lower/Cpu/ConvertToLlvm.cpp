@@ -1,0 +1,103 @@
+// The last conversion: arith, math, memref, vector, cf and func to the LLVM dialect, in one go.
+
+#include "compiler/Lower/Cpu/Passes.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+
+using namespace mlir;
+
+namespace pmap {
+namespace {
+
+// Ops that another op of the same dialects expresses: ceiling division, views as pointer arithmetic, vector steps.
+LogicalResult expandComposedOps(Operation *module) {
+  RewritePatternSet patterns(module->getContext());
+  arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+  memref::populateExpandOpsPatterns(patterns);
+  memref::populateExpandStridedMetadataPatterns(patterns);
+  vector::populateVectorStepLoweringPatterns(patterns);
+  populateAffineToStdConversionPatterns(patterns);
+  GreedyRewriteConfig config;
+  config.enableFolding(true).setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  return applyPatternsGreedily(module, std::move(patterns), config);
+}
+
+// The memref conversion calls malloc and free; the buffers are the runtime's.
+void renameAllocator(ModuleOp module) {
+  SymbolTable symbols(module);
+  StringRef names[][2] = {{"malloc", "pmap_rt_alloc"}, {"free", "pmap_rt_free"}};
+  for (auto &[from, to] : names) {
+    auto function = symbols.lookup<LLVM::LLVMFuncOp>(from);
+    if (!function)
+      continue;
+    auto target = FlatSymbolRefAttr::get(module.getContext(), to);
+    module.walk([&, from = from](LLVM::CallOp call) {
+      if (call.getCallee() == from)
+        call.setCalleeAttr(target);
+    });
+    if (symbols.lookup(to))
+      function.erase();
+    else
+      function.setSymName(to);
+  }
+}
+
+struct ConvertToLlvmPass : PassWrapper<ConvertToLlvmPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertToLlvmPass)
+  StringRef getArgument() const final { return "pmap-cpu-to-llvm"; }
+  StringRef getDescription() const final { return "Convert loops, memrefs and vectors to the LLVM dialect"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<LLVM::LLVMDialect, affine::AffineDialect, arith::ArithDialect, memref::MemRefDialect,
+                    vector::VectorDialect>();
+  }
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    MLIRContext *context = &getContext();
+    if (failed(expandComposedOps(module)))
+      return signalPassFailure();
+
+    LowerToLLVMOptions options(context);
+    LLVMTypeConverter converter(context, options);
+    LLVMConversionTarget target(*context);
+    target.addLegalOp<ModuleOp>();
+    RewritePatternSet patterns(context);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    // An intrinsic, which LLVM folds and expands, is preferred to a call of libm.
+    populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1p=*/false, /*benefit=*/2);
+    populateMathToLibmConversionPatterns(patterns, /*benefit=*/1);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    cf::populateAssertToLLVMConversionPattern(converter, patterns);
+    populateFuncToLLVMConversionPatterns(converter, patterns);
+    index::populateIndexToLLVMConversionPatterns(converter, patterns);
+    populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
+    populateVectorToLLVMConversionPatterns(converter, patterns);
+    ub::populateUBToLLVMConversionPatterns(converter, patterns);
+    if (failed(applyFullConversion(module, target, std::move(patterns))))
+      return signalPassFailure();
+    renameAllocator(module);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createConvertToLlvmPass() { return std::make_unique<ConvertToLlvmPass>(); }
+
+} // namespace pmap

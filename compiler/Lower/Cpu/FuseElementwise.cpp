@@ -1,0 +1,96 @@
+// Elementwise fusion on tensors. Every structured op becomes a linalg.generic; a producer is computed inside its consumer when
+// that needs no more work than before, or the extra work is cheaper than a trip through memory.
+
+#include "compiler/Lower/Cpu/Passes.h"
+
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
+
+using namespace mlir;
+
+namespace pmap {
+namespace {
+
+// What one evaluation of a body costs, in units of an addition. A division is dear next to a multiplication, and a
+// transcendental next to both.
+int64_t costOf(Operation *op) {
+  if (isa<arith::ConstantOp, linalg::IndexOp, linalg::YieldOp>(op))
+    return 0;
+  if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::RemFOp,
+          arith::FloorDivSIOp, math::SqrtOp, math::RsqrtOp>(op))
+    return 8;
+  if (isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
+          math::TruncOp, math::CopySignOp>(op))
+    return 1;
+  if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
+    return 32;
+  if (op->getNumRegions())
+    return 1000;
+  if (isa<tensor::ExtractOp>(op))
+    return 4;
+  return 1;
+}
+
+int64_t costOf(linalg::GenericOp generic) {
+  int64_t cost = 0;
+  for (Operation &op : generic.getBody()->without_terminator())
+    cost += costOf(&op);
+  return cost;
+}
+
+// The cheapest that is worth storing: below it a value is computed again for each of its consumers.
+constexpr int64_t recomputeLimit = 8;
+
+// The number of consumers a value may be recomputed in.
+constexpr int64_t recomputeUses = 4;
+
+bool shouldFuse(OpOperand *operand) {
+  auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+  auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
+  if (!producer || !consumer)
+    return false;
+  int64_t cost = costOf(producer);
+  if (cost == 0)
+    return true;
+  AffineMap map = consumer.getMatchingIndexingMap(operand);
+  // Each element is wanted once when the map names every loop; otherwise it would be computed once per repetition.
+  bool once = map.getNumResults() >= map.getNumDims();
+  bool shared = !producer->getResult(0).hasOneUse();
+  if (!once)
+    return false;
+  // Contractions read their operands through packed copies or many times: they want them in memory.
+  if (consumer.getNumReductionLoops() > 0 && linalg::isaContractionOpInterface(cast<linalg::LinalgOp>(*consumer)) &&
+      consumer.getNumParallelLoops() > 1)
+    return false;
+  if (!shared)
+    return true;
+  return cost <= recomputeLimit && std::distance(producer->getResult(0).use_begin(), producer->getResult(0).use_end()) <= recomputeUses;
+}
+
+struct FuseElementwisePass : PassWrapper<FuseElementwisePass, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseElementwisePass)
+  StringRef getArgument() const final { return "pmap-cpu-fuse"; }
+  StringRef getDescription() const final { return "Fuse elementwise producers into their consumers"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<linalg::LinalgDialect, tensor::TensorDialect, affine::AffineDialect>();
+  }
+
+  void runOnOperation() final {
+    RewritePatternSet patterns(&getContext());
+    linalg::populateLinalgNamedOpsGeneralizationPatterns(patterns);
+    linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
+    linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+    linalg::GenericOp::getCanonicalizationPatterns(patterns, &getContext());
+    tensor::populateFoldTensorEmptyPatterns(patterns);
+    GreedyRewriteConfig config;
+    config.setUseTopDownTraversal(true);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      return signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFuseElementwisePass() { return std::make_unique<FuseElementwisePass>(); }
+
+} // namespace pmap

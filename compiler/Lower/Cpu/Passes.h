@@ -1,0 +1,58 @@
+// The passes that take linalg on plain tensors to the LLVM dialect for CPUs, and the code generation after them.
+// compiler/Pipeline/LinalgToLlvm.cpp is the list of passes in their order.
+#pragma once
+
+#include <memory>
+
+namespace mlir {
+class DialectRegistry;
+class Pass;
+} // namespace mlir
+
+namespace pmap {
+
+/// What kernels are generated for.
+struct VectorTarget {
+  /// Width of a vector register in bits: 128, 256 or 512.
+  unsigned bits = 256;
+  /// libm instead of vector math.
+  bool precise = false;
+};
+
+/// Brings every structured op into the one form `linalg.generic`, folds reshapes by unit dimensions and data movement into
+/// their consumers, and fuses elementwise producers where that does not compute an expensive value twice.
+std::unique_ptr<mlir::Pass> createFuseElementwisePass();
+
+/// Lets an elementwise op write into the buffer of an operand that dies there: loop-carried arrays first of all.
+std::unique_ptr<mlir::Pass> createReuseDestinationsPass();
+
+/// Tensors to memrefs by one-shot bufferization, with identity layouts at function boundaries.
+std::unique_ptr<mlir::Pass> createBufferizePass();
+
+/// Every structured op on memrefs to loops: clusters of ops share a loop over blocks of rows, blocks run in parallel
+/// (`scf.forall`), the innermost loop is a vector with a masked tail. Large contractions become calls of the runtime.
+std::unique_ptr<mlir::Pass> createLowerKernelsPass(VectorTarget target);
+
+/// Inserts the frees and retains that make every buffer owned exactly once, at the end of its life; small buffers of
+/// constant size move to the stack.
+std::unique_ptr<mlir::Pass> createInsertFreesPass();
+
+/// `scf.forall` to a function of its own and a call of `pmap_rt_parallel_for`.
+std::unique_ptr<mlir::Pass> createOutlineParallelPass();
+
+/// Gives every entry point and device body `f` its packed form `f.packed`.
+std::unique_ptr<mlir::Pass> createPackedCallsPass();
+
+/// Math functions on vectors: polynomials, or calls of the C library's vector variants.
+std::unique_ptr<mlir::Pass> createExpandVectorMathPass(VectorTarget target);
+
+/// What is left (`arith math memref vector cf func`) to the LLVM dialect; allocation to the runtime's allocator.
+std::unique_ptr<mlir::Pass> createConvertToLlvmPass();
+
+/// Registers the passes above by name, for pmap-opt.
+void registerCpuPasses();
+
+/// Registers the dialects, external models and translations that the passes above and the code generator need.
+void registerCpuLoweringDialects(mlir::DialectRegistry &registry);
+
+} // namespace pmap

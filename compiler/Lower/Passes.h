@@ -1,0 +1,30 @@
+// The passes of the lowering from the pmap dialect to linalg on plain tensors, and of what belongs to it further down.
+#pragma once
+
+#include <memory>
+
+namespace mlir {
+class DialectRegistry;
+class Pass;
+} // namespace mlir
+
+namespace pmap {
+
+/// `pmap-to-linalg`, on a module: the pmap dialect becomes func, scf, arith, math, linalg and tensor ops on plain tensors and
+/// scalars; bodies of `pmap.map` become functions; run-time checks, movements and collectives become runtime calls.
+std::unique_ptr<mlir::Pass> createPmapToLinalgPass();
+
+/// `pmap-lower-runtime-calls`, on a module after bufferization and outlining of parallel loops, before memref becomes LLVM:
+/// `pmap_rt.call` becomes `llvm.call` with pointers to descriptors or elements.
+std::unique_ptr<mlir::Pass> createLowerRuntimeCallsPass();
+
+/// `pmap-pack-entries`, on a module in the LLVM dialect: gives every declared `@f.packed` its body.
+std::unique_ptr<mlir::Pass> createPackEntriesPass();
+
+/// Makes the passes above known to pmap-opt.
+void registerLowerPasses();
+
+/// The dialects that the result of `pmap-to-linalg` needs.
+void registerLowerDialects(mlir::DialectRegistry &registry);
+
+} // namespace pmap
