@@ -96,8 +96,8 @@ public:
   std::string sourceText(SourceRange range, size_t limit = 40) const;
 
   //===--- Types of arrays -----------------------------------------------------------------------------------------===//
-  llvm::SmallVector<Size, 4> sizesOf(mlir::Value array) const; // sees through a distributed type (global sizes)
-  llvm::SmallVector<Size, 4> sizesOf(const Value &value);      // also of literals (none) and lists
+  llvm::SmallVector<Size> sizesOf(mlir::Value array) const; // sees through a distributed type (global sizes)
+  llvm::SmallVector<Size> sizesOf(const Value &value);      // also of literals (none) and lists
   VarySet varyOf(mlir::Value array) const;
   VarySet varyOf(const Size &size) const;  // V10
   VarySet varyOf(const Value &value) const; // of any value: the union over its leaves
@@ -154,7 +154,7 @@ public:
   /// (reported) when it is none. `what` says where: "a dimension", "a slice bound".
   std::optional<Size> sizeOf(const Value &value, llvm::StringRef what);
   /// The shape that `zeros([n, 2*d])`, `reshape(x, [n, -1])` got: a list, a tuple or a single size.
-  std::optional<llvm::SmallVector<Size, 4>> shapeOf(const Value &value, llvm::StringRef what);
+  std::optional<llvm::SmallVector<Size>> shapeOf(const Value &value, llvm::StringRef what);
   /// Proofs; "not provable" is false.
   bool provablyEqual(const Size &a, const Size &b) const { return a == b; }
   bool provablyNonNegative(const Size &size) const;

@@ -2,6 +2,7 @@
 // at compile time (a literal, a size, a function, a string, a type). Values are immutable and cheap to copy.
 #pragma once
 
+#include "compiler/Dialect/IR/Layout.h"
 #include "compiler/Support/DType.h"
 #include "compiler/Support/Diagnostics.h"
 #include "compiler/Support/Size.h"
@@ -25,11 +26,10 @@ struct LoadedModule;
 struct ScopeNode;
 struct CallContext;
 
-/// The axes over which a value may differ between devices: sorted, without repeats.
-using VarySet = llvm::SmallVector<std::string, 2>;
-VarySet unionOf(const VarySet &a, const VarySet &b);
-VarySet without(const VarySet &a, const VarySet &removed);
-bool contains(const VarySet &a, llvm::StringRef axis);
+/// The axes over which a value may differ between devices: sorted, without repeats. `unionOf`, `differenceOf` and `isSubset` are
+/// in compiler/Dialect/IR/Layout.h.
+using VarySet = Axes;
+bool contains(llvm::ArrayRef<mlir::StringAttr> set, llvm::StringRef axis);
 
 enum class ValueKind {
   Error,    // An error was reported where it came from; whatever meets it stays silent.
