@@ -1,11 +1,11 @@
 #include "compiler/Driver/Compiler.h"
 
 #include "compiler/Dialect/IR/PmapDialect.h"
-#include "compiler/Dialect/Transforms/Passes.h"
 #include "compiler/Driver/Cache.h"
 #include "compiler/Driver/MlirDiagnostics.h"
 #include "compiler/Lower/Cpu/Codegen.h"
 #include "compiler/Pipeline/Cpu.h"
+#include "compiler/Pipeline/Transform.h"
 #include "compiler/Sema/Sema.h"
 #include "compiler/Syntax/Parser.h"
 
@@ -82,11 +82,6 @@ std::unique_ptr<ast::Module> Compiler::parse(llvm::StringRef path) {
     return nullptr;
   }
   auto module = parseFile(*file, diagnostics);
-  return diagnostics.hasErrors() ? nullptr : std::move(module);
-}
-
-std::unique_ptr<ast::Module> Compiler::parseText(llvm::StringRef name, std::string text) {
-  auto module = parseString(sources, name.str(), std::move(text), diagnostics);
   return diagnostics.hasErrors() ? nullptr : std::move(module);
 }
 
@@ -229,16 +224,23 @@ std::unique_ptr<llvm::MemoryBuffer> Compiler::object(llvm::StringRef path) {
   return object;
 }
 
-std::unique_ptr<llvm::MemoryBuffer> Compiler::objectOfText(llvm::StringRef name, std::string text) {
+std::unique_ptr<llvm::MemoryBuffer> Compiler::objectOf(const ast::Module &module, llvm::StringRef name,
+                                                       llvm::StringRef text) {
   ObjectCache cache;
   CompileKey key{name.str(), options.spelling() + " text=" + hashOfText(text)};
   std::string messages;
-  if (auto found = cache.lookup(key, messages))
+  if (auto found = cache.lookup(key, messages)) {
+    llvm::errs() << messages;
     return found;
-  auto ast = parseText(name, std::move(text));
-  auto object = ast ? compile(*ast, name) : nullptr;
-  if (object)
-    cache.store(key, dependenciesOf(sources, ""), object->getBuffer(), messages);
+  }
+  auto object = compile(module, name);
+  if (!object)
+    return nullptr;
+  llvm::raw_string_ostream out(messages);
+  diagnostics.print(out);
+  diagnostics.print(llvm::errs(), llvm::errs().has_colors());
+  diagnostics.clear();
+  cache.store(key, dependenciesOf(sources, ""), object->getBuffer(), messages);
   return object;
 }
 

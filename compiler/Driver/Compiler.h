@@ -50,9 +50,8 @@ public:
   SourceManager sources;
   DiagnosticEngine diagnostics;
 
-  /// Reads and parses a file; null after an error. The text may also be given (the REPL's).
+  /// Reads and parses a file; null after an error.
   std::unique_ptr<ast::Module> parse(llvm::StringRef path);
-  std::unique_ptr<ast::Module> parseText(llvm::StringRef name, std::string text);
 
   /// Types and elaborates; null after an error.
   mlir::OwningOpRef<mlir::ModuleOp> elaborate(const ast::Module &module);
@@ -65,8 +64,8 @@ public:
 
   /// The object of a file, from the cache where it holds one. Warnings are printed. Null after an error.
   std::unique_ptr<llvm::MemoryBuffer> object(llvm::StringRef path);
-  /// The object of text, by its content.
-  std::unique_ptr<llvm::MemoryBuffer> objectOfText(llvm::StringRef name, std::string text);
+  /// The object of a program that is no file (the REPL's); `text` stands for all of it in the cache's key.
+  std::unique_ptr<llvm::MemoryBuffer> objectOf(const ast::Module &module, llvm::StringRef name, llvm::StringRef text);
 
   /// The entry points of an elaborated module.
   static std::vector<ProgramEntry> entries(mlir::ModuleOp module);

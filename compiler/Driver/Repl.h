@@ -1,0 +1,67 @@
+// The state of an interactive session: definitions, the values of variables, and how an entry is run.
+#pragma once
+
+#include "compiler/Driver/Compiler.h"
+#include "compiler/Driver/Verbs.h"
+
+#include "pmap/program.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pmap {
+
+/// An array or scalar that the session keeps: dense, row-major, in a buffer of the runtime's.
+struct SessionLeaf {
+  std::string name; // dotted path below its variable: "", "w", "0.b"
+  DType dtype;
+  std::vector<int64_t> sizes;
+  std::vector<char> scalar; // the element of a rank-0 leaf
+  std::shared_ptr<void> buffer;
+};
+
+/// What an earlier entry bound: values, which later entries get as inputs, or a statement that has no value of its own
+/// (a function, a literal) and is elaborated again in each entry. The order matters: a function captures what was bound
+/// before it.
+struct SessionBinding {
+  std::string name;
+  bool isVar = false;
+  std::vector<SessionLeaf> leaves;
+  ast::StmtPtr replayed;
+};
+
+class ReplSession {
+public:
+  explicit ReplSession(const RunOptions &options);
+  ~ReplSession();
+
+  /// Runs what was typed. False: more lines are needed.
+  bool enter(const std::string &text);
+  /// Prints the type, the IR, or the time of an expression.
+  void showType(const std::string &text);
+  void showIr(const std::string &text);
+  void time(const std::string &text);
+  /// Adds the definitions of a file.
+  void load(const std::string &path);
+  /// The names that can be completed.
+  std::vector<std::string> names() const;
+
+private:
+  struct Program;
+
+  std::unique_ptr<Program> compose(ast::BlockExpr &block, bool &showsValue);
+  void takeBack(Program &program, ast::BlockExpr *block);
+  bool addItems(std::vector<ast::ItemPtr> added);
+  bool run(const std::string &text, ast::BlockExpr &block, bool quiet);
+  std::unique_ptr<ast::BlockExpr> parseBlock(const std::string &text);
+  void report();
+
+  RunOptions options;
+  Compiler compiler;
+  std::vector<ast::ItemPtr> items;
+  std::vector<SessionBinding> bindings;
+  unsigned entries = 0;
+};
+
+} // namespace pmap

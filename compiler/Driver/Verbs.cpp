@@ -1,0 +1,260 @@
+#include "compiler/Driver/Verbs.h"
+
+#include "compiler/Driver/Jit.h"
+#include "compiler/Driver/Link.h"
+#include "compiler/Driver/ReferenceProgram.h"
+#include "compiler/Support/ErrorPages.h"
+#include "compiler/Syntax/Parser.h"
+#include "compiler/Syntax/Printer.h"
+
+#include "pmap/program.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+namespace pmap {
+namespace {
+
+/// Prints what the compiler found; 2 (bad input) when there were errors, otherwise 0.
+int report(Compiler &compiler) {
+  compiler.diagnostics.print(llvm::errs(), llvm::errs().has_colors());
+  return compiler.diagnostics.hasErrors() ? 2 : 0;
+}
+
+int fail(const llvm::Twine &message, int status = 2) {
+  llvm::errs() << "error: " << message << "\n";
+  return status;
+}
+
+/// argv as a C program gets it.
+struct ArgumentVector {
+  explicit ArgumentVector(const std::string &name, const std::vector<std::string> &arguments) : storage(arguments) {
+    storage.insert(storage.begin(), name);
+    for (std::string &text : storage)
+      pointers.push_back(text.data());
+    pointers.push_back(nullptr);
+  }
+  int count() const { return static_cast<int>(storage.size()); }
+  std::vector<std::string> storage;
+  std::vector<char *> pointers;
+};
+
+int runReference(const std::string &path, const RunOptions &options, const std::vector<std::string> &arguments) {
+  Compiler compiler(options.compile);
+  auto ast = compiler.parse(path);
+  auto module = ast ? compiler.elaborate(*ast) : nullptr;
+  if (!module || !compiler.transform(*module))
+    return report(compiler);
+  report(compiler);
+  auto program = ReferenceProgram::create(*module, "pmapc run " + path);
+  if (!program)
+    return fail("'" + path + "' has no `main` to run [E1003]");
+  ArgumentVector argv("pmapc", arguments);
+  return program->main(argv.count(), argv.pointers.data());
+}
+
+} // namespace
+
+bool resolveTarget(llvm::StringRef name, Target &target, std::string &error) {
+  if (name == "auto" || name == "cpu") {
+    target = Target::Cpu;
+    return true;
+  }
+  if (name == "ref") {
+    target = Target::Reference;
+    return true;
+  }
+  if (name == "cuda")
+    error = "the target 'cuda' is not built yet; expected auto, cpu or ref";
+  else
+    error = ("unknown target '" + name + "'; expected auto, cpu or ref").str();
+  return false;
+}
+
+int runProgram(const std::string &path, const RunOptions &options, const std::vector<std::string> &arguments) {
+  if (options.target == Target::Reference)
+    return runReference(path, options, arguments);
+  Compiler compiler(options.compile);
+  auto object = compiler.object(path);
+  if (!object)
+    return report(compiler);
+  std::string error;
+  auto loaded = LoadedProgram::load(std::move(object), error);
+  if (!loaded)
+    return fail("cannot load the compiled program: " + error, 1);
+  const auto *programs = static_cast<const pmap_program *>(loaded->lookup(programsSymbol));
+  if (!programs || std::string(programs[0].signature->name) != "main")
+    return fail("'" + path + "' has no `main` to run [E1003]");
+  pmap_program program = programs[0];
+  std::string name = "pmapc run " + path;
+  program.name = name.c_str();
+  ArgumentVector argv(name, arguments);
+  return pmap_program_main(&program, argv.count(), argv.pointers.data());
+}
+
+int buildProgram(const std::string &path, const CompileOptions &options, const std::string &output,
+                 std::optional<Stage> stage) {
+  Compiler compiler(options);
+  if (stage) {
+    auto text = compiler.emit(path, *stage);
+    if (!text)
+      return report(compiler);
+    report(compiler);
+    if (output.empty() || output == "-") {
+      llvm::outs() << *text;
+      return 0;
+    }
+    std::error_code error;
+    llvm::raw_fd_ostream file(output, error);
+    if (error)
+      return fail("cannot write '" + output + "': " + error.message());
+    file << *text;
+    return 0;
+  }
+  auto object = compiler.object(path);
+  if (!object)
+    return report(compiler);
+  if (!needsSymbol(object->getBuffer(), "pmap_program_main"))
+    return fail("'" + path + "' has no `main` to build an executable of [E1003]");
+  std::string error = linkExecutable(object->getBuffer(), output.empty() ? llvm::sys::path::stem(path) : output);
+  return error.empty() ? 0 : fail(error, 1);
+}
+
+int checkFiles(const std::vector<std::string> &paths, const CompileOptions &options, bool json) {
+  Compiler compiler(options);
+  for (const std::string &path : paths)
+    if (auto ast = compiler.parse(path))
+      compiler.elaborate(*ast);
+  if (!json)
+    return report(compiler);
+  compiler.diagnostics.printJson(llvm::outs());
+  return compiler.diagnostics.hasErrors() ? 2 : 0;
+}
+
+int formatFiles(const std::vector<std::string> &paths, bool inPlace, bool checkOnly) {
+  int status = 0;
+  for (const std::string &path : paths) {
+    SourceManager sources;
+    DiagnosticEngine diagnostics;
+    std::string reason;
+    const SourceFile *file = nullptr;
+    if (path == "-") {
+      auto input = llvm::MemoryBuffer::getSTDIN();
+      if (!input)
+        return fail("cannot read standard input: " + input.getError().message());
+      file = sources.addText("<stdin>", (*input)->getBuffer().str());
+    } else {
+      file = sources.addFile(path, reason);
+    }
+    if (!file) {
+      status = fail("cannot read '" + path + "': " + reason + " [E1001]");
+      continue;
+    }
+    auto module = parseFile(*file, diagnostics);
+    if (diagnostics.hasErrors()) {
+      diagnostics.print(llvm::errs(), llvm::errs().has_colors());
+      status = 2;
+      continue;
+    }
+    std::string text = formatModule(*module);
+    bool changed = text != file->text();
+    if (checkOnly) {
+      if (changed) {
+        llvm::outs() << path << ": not formatted\n";
+        status = status ? status : 1;
+      }
+    } else if (!inPlace || path == "-") {
+      llvm::outs() << text;
+    } else if (changed) {
+      // Through a temporary, so that a full disk cannot lose the source.
+      std::string temporary = path + ".pmapc-fmt";
+      std::error_code error;
+      llvm::raw_fd_ostream out(temporary, error);
+      if (!error) {
+        out << text;
+        out.close();
+        error = out.has_error() ? out.error() : llvm::sys::fs::rename(temporary, path);
+        out.clear_error();
+      }
+      if (error) {
+        llvm::sys::fs::remove(temporary);
+        status = fail("cannot write '" + path + "': " + error.message());
+      }
+    }
+  }
+  return status;
+}
+
+int testFiles(const std::vector<std::string> &paths, const RunOptions &options, const std::string &filter, int devices) {
+  RunOptions testOptions = options;
+  testOptions.compile.tests = true;
+  int passed = 0, failed = 0;
+  pmap_rt_start(devices, 0);
+  for (const std::string &path : paths) {
+    Compiler compiler(testOptions.compile);
+    std::unique_ptr<LoadedProgram> loaded;
+    std::unique_ptr<ReferenceProgram> reference;
+    std::vector<const pmap_program *> tests;
+    mlir::OwningOpRef<mlir::ModuleOp> module;
+    if (options.target == Target::Reference) {
+      auto ast = compiler.parse(path);
+      module = ast ? compiler.elaborate(*ast) : nullptr;
+      if (!module || !compiler.transform(*module)) {
+        report(compiler);
+        ++failed;
+        continue;
+      }
+      report(compiler);
+      reference = ReferenceProgram::create(*module, path, devices);
+      if (reference)
+        tests = reference->programs();
+    } else {
+      auto object = compiler.object(path);
+      if (!object) {
+        report(compiler);
+        ++failed;
+        continue;
+      }
+      std::string error;
+      loaded = LoadedProgram::load(std::move(object), error);
+      if (!loaded)
+        return fail("cannot load the compiled tests: " + error, 1);
+      const auto *list = static_cast<const pmap_program *>(loaded->lookup(programsSymbol));
+      const auto *count = static_cast<const int32_t *>(loaded->lookup(programCountSymbol));
+      for (int i = 0; list && count && i < *count; ++i)
+        tests.push_back(&list[i]);
+    }
+    for (const pmap_program *test : tests) {
+      std::string title = test->signature->name;
+      if (!filter.empty() && title.find(filter) == std::string::npos)
+        continue;
+      // A test takes nothing and gives nothing.
+      int status = test->call ? test->call(test->user, nullptr) : pmap_rt_call(test->entry, nullptr);
+      if (status == 0) {
+        ++passed;
+        continue;
+      }
+      ++failed;
+      llvm::errs() << path << ": test \"" << title << "\" failed\n";
+      if (!test->call)
+        llvm::errs() << pmap_rt_error_message();
+    }
+  }
+  llvm::outs() << passed << " passed, " << failed << " failed\n";
+  return failed ? 1 : 0;
+}
+
+int explainCode(const std::string &code) {
+  if (code.empty()) {
+    for (const auto &page : errorPages())
+      llvm::outs() << page.second.split('\n').first.ltrim("# ") << "\n";
+    return 0;
+  }
+  auto page = errorPage(code);
+  if (!page)
+    return fail("there is no error '" + code + "'; 'pmapc explain' lists all");
+  llvm::outs() << *page;
+  return 0;
+}
+
+} // namespace pmap

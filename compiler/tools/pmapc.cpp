@@ -1,0 +1,226 @@
+// The command line of `pmapc`. Each verb's work is in compiler/Driver; this file only reads arguments.
+
+#include "compiler/Driver/Verbs.h"
+
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+namespace {
+
+using pmap::CompileOptions;
+using pmap::RunOptions;
+
+/// The flags of a compilation, as typed.
+struct CompileFlags {
+  std::string target = "auto", cpu = "native";
+  std::vector<std::string> sizes;
+  bool precise = false, debug = false;
+
+  void addTo(CLI::App &app, bool withTarget) {
+    if (withTarget)
+      app.add_option("--target", target, "what runs the program: auto, cpu, or ref (the reference evaluator)");
+    app.add_option("--cpu", cpu, "the CPU to compile for: native, x86-64-v3, x86-64-v4");
+    app.add_option("-D", sizes, "fix a size at compile time: -D n=1024")->allow_extra_args(false);
+    app.add_flag("--precise", precise, "libm instead of fast vector math");
+    app.add_flag("--debug", debug, "show the messages of MLIR and LLVM in internal errors");
+  }
+
+  /// Returns an error message, or "".
+  std::string read(RunOptions &options) const {
+    std::string error;
+    if (!pmap::resolveTarget(target, options.target, error))
+      return error;
+    options.compile.cpu = cpu;
+    options.compile.precise = precise;
+    options.compile.debug = debug;
+    for (const std::string &text : sizes) {
+      auto at = text.find('=');
+      char *end = nullptr;
+      long long value = at == std::string::npos ? -1 : std::strtoll(text.c_str() + at + 1, &end, 10);
+      if (at == std::string::npos || at == 0 || !end || *end || end == text.c_str() + at + 1 || value < 0)
+        return "-D takes name=size with a size of at least 0, got '" + text + "'";
+      options.compile.sizes[text.substr(0, at)] = value;
+    }
+    return "";
+  }
+};
+
+/// `name=value`, an input of the program.
+bool isInput(const std::string &text) {
+  auto at = text.find('=');
+  if (at == std::string::npos || at == 0 || text[0] == '-')
+    return false;
+  return std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '.' || c >= 0x80;
+  });
+}
+
+/// What `pmapc run` was given, split between the compiler (flags it knows) and the program (everything else, in order).
+/// CLI11 cannot do this split: it would take the value of a program's flag for the file.
+struct SplitArguments {
+  std::vector<std::string> compiler, program;
+  std::string file;
+};
+
+SplitArguments splitRunArguments(const std::vector<std::string> &arguments) {
+  // The compiler's flags that take a value, and the program's.
+  static const char *const compilerValues[] = {"--target", "--cpu", "-D"};
+  static const char *const programValues[] = {"--devices", "--threads", "--timeout", "--profile", "-o", "--output"};
+  static const char *const compilerFlags[] = {"--precise", "--debug"};
+  auto among = [](const std::string &text, auto &list) {
+    return std::find(std::begin(list), std::end(list), text) != std::end(list);
+  };
+  SplitArguments split;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string &text = arguments[i];
+    std::string name = text.substr(0, text.find('='));
+    bool takesNext = text.find('=') == std::string::npos && i + 1 < arguments.size();
+    if (text.size() > 2 && text.rfind("-D", 0) == 0) {
+      split.compiler.push_back(text);
+    } else if (among(name, compilerValues)) {
+      split.compiler.push_back(text);
+      if (takesNext)
+        split.compiler.push_back(arguments[++i]);
+    } else if (among(text, compilerFlags)) {
+      split.compiler.push_back(text);
+    } else if (among(text, programValues)) {
+      split.program.push_back(text);
+      if (takesNext)
+        split.program.push_back(arguments[++i]);
+    } else if (text[0] != '-' && !isInput(text) && split.file.empty()) {
+      split.file = text;
+    } else {
+      split.program.push_back(text);
+    }
+  }
+  return split;
+}
+
+int usageError(const std::string &message) {
+  llvm::errs() << "error: " << message << "\n";
+  return 2;
+}
+
+int runVerb(const std::vector<std::string> &arguments) {
+  SplitArguments split = splitRunArguments(arguments);
+  CLI::App app("Compiles a program (or finds it in the cache) and runs its main.", "pmapc run");
+  CompileFlags flags;
+  flags.addTo(app, /*withTarget=*/true);
+  app.footer("usage: pmapc run FILE [flags] [name=value ...] [-o result.npy]\n"
+             "Flags of running (--devices N, --threads N, -o FILE, --timeout S, --time) and the inputs of a program:\n"
+             "  pmapc run FILE --help");
+  bool help = split.file.empty() && std::find(split.program.begin(), split.program.end(), "--help") != split.program.end();
+  if (help || (split.file.empty() && arguments.empty())) {
+    (help ? llvm::outs() : llvm::errs()) << app.help();
+    return help ? 0 : 2;
+  }
+  std::reverse(split.compiler.begin(), split.compiler.end());
+  try {
+    app.parse(split.compiler);
+  } catch (const CLI::ParseError &error) {
+    return usageError(error.what());
+  }
+  if (split.file.empty())
+    return usageError("run needs a program: pmapc run FILE [name=value ...]");
+  RunOptions options;
+  if (std::string error = flags.read(options); !error.empty())
+    return usageError(error);
+  return pmap::runProgram(split.file, options, split.program);
+}
+
+int main2(int argc, char **argv) {
+  if (argc > 1 && std::string(argv[1]) == "run")
+    return runVerb({argv + 2, argv + argc});
+
+  CLI::App app("pmapc: the compiler of the Pmap array language", "pmapc");
+  app.set_version_flag("--version", "pmapc " PMAPC_VERSION);
+  app.require_subcommand(1);
+  app.add_subcommand("run", "compile (cached by content) and run: pmapc run f.pmap --devices 4 x=x.npy -o w.npy");
+
+  CompileFlags flags;
+  std::vector<std::string> files;
+  std::string output, emit, filter, code;
+  bool json = false, inPlace = false, checkOnly = false;
+  int devices = 1, threads = 0;
+
+  auto *build = app.add_subcommand("build", "make an executable, or print a stage of the compilation");
+  build->add_option("FILE", files)->required()->expected(1);
+  build->add_option("-o,--output", output, "the executable, or the file for the stage's text");
+  build->add_option("--emit", emit, "ast, pmap, linalg, llvm, asm or obj");
+  flags.addTo(*build, /*withTarget=*/false);
+
+  auto *check = app.add_subcommand("check", "report every error: types, sizes, variance");
+  check->add_option("FILE", files)->required();
+  check->add_flag("--json", json, "for tools: one JSON array");
+  check->add_option("-D", flags.sizes, "fix a size at compile time: -D n=1024")->allow_extra_args(false);
+  check->add_flag("--debug", flags.debug);
+
+  auto *test = app.add_subcommand("test", "run the `test` blocks");
+  test->add_option("FILE", files)->required();
+  test->add_option("--filter", filter, "only tests whose title contains this");
+  test->add_option("--devices", devices, "CPU devices")->check(CLI::Range(1, 4096));
+  flags.addTo(*test, /*withTarget=*/true);
+
+  auto *fmt = app.add_subcommand("fmt", "format sources: to standard output, or in place; - is standard input");
+  fmt->add_option("FILE", files)->required();
+  fmt->add_flag("-i,--in-place", inPlace, "rewrite the files");
+  fmt->add_flag("--check", checkOnly, "only say which files are not formatted");
+
+  auto *explain = app.add_subcommand("explain", "print the page of an error code, or the index");
+  explain->add_option("CODE", code, "such as E0401");
+
+  auto *repl = app.add_subcommand("repl", "the interactive session");
+  repl->add_option("FILE", files, "definitions to load first");
+  repl->add_option("--devices", devices, "CPU devices")->check(CLI::Range(1, 4096));
+  repl->add_option("--threads", threads, "threads in all")->check(CLI::Range(1, 4096));
+  flags.addTo(*repl, /*withTarget=*/true);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError &error) {
+    return usageError(std::string(error.what()) + " (pmapc --help lists the verbs)");
+  }
+
+  RunOptions options;
+  if (std::string error = flags.read(options); !error.empty())
+    return usageError(error);
+  if (build->parsed()) {
+    static const std::map<std::string, pmap::Stage> stages = {
+        {"ast", pmap::Stage::Ast},   {"pmap", pmap::Stage::Pmap},    {"linalg", pmap::Stage::Linalg},
+        {"llvm", pmap::Stage::Llvm}, {"asm", pmap::Stage::Assembly}, {"obj", pmap::Stage::Object}};
+    std::optional<pmap::Stage> stage;
+    if (!emit.empty()) {
+      auto found = stages.find(emit);
+      if (found == stages.end())
+        return usageError("--emit takes ast, pmap, linalg, llvm, asm or obj, got '" + emit + "'");
+      stage = found->second;
+    }
+    return pmap::buildProgram(files.front(), options.compile, output, stage);
+  }
+  if (check->parsed())
+    return pmap::checkFiles(files, options.compile, json);
+  if (test->parsed())
+    return pmap::testFiles(files, options, filter, devices);
+  if (fmt->parsed())
+    return pmap::formatFiles(files, inPlace, checkOnly);
+  if (explain->parsed())
+    return pmap::explainCode(code);
+  if (repl->parsed())
+    return pmap::runRepl(options, devices, threads, files);
+  return 2;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  return main2(argc, argv);
+}
