@@ -1,0 +1,4 @@
+#include "compiler/Dialect/IR/Models.h"
+#include "mlir/IR/DialectRegistry.h"
+
+void pmap::registerArithModels(mlir::DialectRegistry &) {}

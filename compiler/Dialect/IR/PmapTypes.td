@@ -1,0 +1,35 @@
+//===- PmapTypes.td - Types of the pmap dialect -------------------------------------------------------------*- td -*-===//
+#ifndef PMAP_TYPES_TD
+#define PMAP_TYPES_TD
+
+include "compiler/Dialect/IR/PmapAttrs.td"
+
+class Pmap_Type<string name, string typeMnemonic> : TypeDef<Pmap_Dialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def Pmap_DistType : Pmap_Type<"Dist", "dist"> {
+  let summary = "a value distributed over a mesh (P5)";
+  let description = [{
+    The type of the whole value, how it is split, and over which mesh. The sizes of the tensor type are the whole's;
+    its V is empty, for outside a pmap nothing varies.
+
+    ```mlir
+    !pmap.dist<tensor<?x10xf32, #pmap.layout<["n", "10"], []>>, #pmap.spec<[["data"], []]>, #pmap.mesh<["data"], [-1]>>
+    ```
+
+    Constraints: (dist-1) the spec has one entry per dimension; (dist-2) the spec's axes are axes of the mesh;
+    (dist-3) V is empty.
+  }];
+  let parameters = (ins TypeParameter<"::mlir::RankedTensorType", "the whole value">:$tensor, "::pmap::SpecAttr":$spec,
+                        "::pmap::MeshAttr":$mesh);
+  let assemblyFormat = "`<` $tensor `,` $spec `,` $mesh `>`";
+  let genVerifyDecl = 1;
+}
+
+def Pmap_Tensor : TypeAlias<AnyRankedTensor, "ranked tensor with a pmap layout">;
+def Pmap_Dist : TypeAlias<Pmap_DistType, "value distributed over a mesh">;
+def Pmap_TensorOrDist : AnyTypeOf<[AnyRankedTensor, Pmap_DistType]>;
+def Pmap_Any : AnyTypeOf<[AnyRankedTensor, Pmap_DistType, Index, I1]>;
+
+#endif
