@@ -1,0 +1,148 @@
+// Rendering and unwinding.
+
+#include "runtime/core/Failure.h"
+#include "runtime/core/Context.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+using namespace pmap::rt;
+
+namespace {
+
+struct FailureRow {
+  const char *code, *format;
+};
+
+constexpr FailureRow failures[] = {
+#define PMAP_FAILURE_ROW(name, code, format) {code, format},
+    PMAP_FAILURES(PMAP_FAILURE_ROW)
+#undef PMAP_FAILURE_ROW
+};
+
+void replace(std::string &text, const char *from, const std::string &to) {
+  size_t at = text.find(from);
+  if (at != std::string::npos)
+    text.replace(at, strlen(from), to);
+}
+
+/// Line `line` of the file, or nothing. Read only when an error is printed, so slowly is well enough.
+std::string sourceLine(const char *path, int32_t line) {
+  std::string text;
+  FILE *file = path && line > 0 ? fopen(path, "r") : nullptr;
+  if (!file)
+    return text;
+  int32_t current = 1;
+  for (int c; current <= line && (c = fgetc(file)) != EOF;) {
+    if (c == '\n')
+      ++current;
+    else if (current == line && text.size() < 400)
+      text += c == '\t' ? ' ' : (char)c;
+  }
+  fclose(file);
+  return text;
+}
+
+PMAP_NORETURN void unwind() {
+  Thread &thread = thisThread();
+  UnwindTarget *target = thread.target;
+  thread.target = target->outer;
+  longjmp(target->buffer, 1);
+}
+
+/// Outside of any launch there is nobody to report to.
+void requireTarget(const std::string &text) {
+  if (thisThread().target)
+    return;
+  fputs(text.c_str(), stderr);
+  exit(1);
+}
+
+} // namespace
+
+UnwindTarget::UnwindTarget(ErrorRecord &record) : record(record), outer(thisThread().target) {
+  thisThread().target = this;
+}
+
+void UnwindTarget::leave() { thisThread().target = outer; }
+
+std::string pmap::rt::format(const char *text, ...) {
+  va_list args, again;
+  va_start(args, text);
+  va_copy(again, args);
+  std::string result((size_t)vsnprintf(nullptr, 0, text, args), '\0');
+  va_end(args);
+  vsnprintf(result.data(), result.size() + 1, text, again);
+  va_end(again);
+  return result;
+}
+
+std::string pmap::rt::renderError(const pmap_site *site, const char *code, const std::string &message,
+                                  const std::string &note) {
+  std::string text;
+  bool known = site && site->file && *site->file;
+  if (known && site->line > 0)
+    text = format("%s:%d:%d: ", site->file, site->line, site->column);
+  else if (known)
+    text = format("%s: ", site->file);
+  text += "error: " + message + " [" + code + "]\n";
+  std::string source = known ? sourceLine(site->file, site->line) : "";
+  if (!source.empty()) {
+    // The caret's column counts bytes; continuation bytes of UTF-8 take no room on the screen.
+    std::string number = format("%5d | ", site->line), blank;
+    for (int32_t i = 0; i + 1 < site->column && (size_t)i < source.size(); ++i)
+      if (((unsigned char)source[(size_t)i] & 0xC0) != 0x80)
+        blank += ' ';
+    text += number + source + "\n" + std::string(number.size() - 2, ' ') + "| " + blank + "^\n";
+  }
+  for (size_t begin = 0; begin < note.size();) {
+    size_t end = std::min(note.find('\n', begin), note.size());
+    text += "note: " + note.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return text;
+}
+
+void pmap::rt::fail(const pmap_site *site, const char *code, std::string &&message, std::string &&note) {
+  {
+    std::string text = renderError(site, code, message, note);
+    requireTarget(text);
+    ErrorRecord &record = thisThread().target->record;
+    record.set = true;
+    record.secondary = false;
+    record.text = std::move(text);
+    message = std::string();
+    note = std::string();
+  }
+  unwind();
+}
+
+void pmap::rt::failAgain(ErrorRecord &record) {
+  requireTarget(record.text);
+  thisThread().target->record = std::move(record);
+  record.clear();
+  unwind();
+}
+
+void pmap::rt::stopQuietly() {
+  ErrorRecord &record = thisThread().target->record;
+  record.clear();
+  record.set = record.secondary = true;
+  unwind();
+}
+
+void pmap_rt_fail(const pmap_site *site, int32_t kind, int64_t a, int64_t b, int64_t c) {
+  FailureRow row = {"E1199", "unknown failure"};
+  if (kind >= 0 && kind < PMAP_FAILURE_COUNT)
+    row = failures[kind];
+  std::string message = row.format;
+  replace(message, "{a}", std::to_string(a));
+  replace(message, "{b}", std::to_string(b));
+  replace(message, "{c}", std::to_string(c));
+  if (kind == PMAP_FAIL_ASSERT && (!site || !site->text || !*site->text))
+    message = "assertion failed";
+  replace(message, "{text}", site && site->text ? site->text : "");
+  fail(site, row.code, std::move(message));
+}

@@ -1,0 +1,78 @@
+//===- Wait.h - Waiting for a word to change: spin briefly, then sleep ------------------------------------------===//
+
+#ifndef PMAP_CORE_WAIT_H
+#define PMAP_CORE_WAIT_H
+
+#include <atomic>
+#include <cstdint>
+
+namespace pmap::rt {
+
+/// Tells the core that this is a spin loop.
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Monotonic time in seconds.
+double now();
+
+/// A counter that threads wait on. Those who change what others wait for call `notify` after the change; those who wait
+/// read `ticket` first, test their condition, and call `wait(ticket)` if it does not hold yet: a change in between is
+/// never missed, because it makes `wait` return at once. Notifying costs no system call while nobody sleeps.
+class Signal {
+public:
+  uint32_t ticket() const { return word.load(std::memory_order_seq_cst); }
+
+  /// Wakes everybody (or at most `count` sleepers).
+  void notify(int32_t count = INT32_MAX) {
+    word.fetch_add(1, std::memory_order_seq_cst);
+    if (sleepers.load(std::memory_order_seq_cst) > 0)
+      wake(count);
+  }
+
+  /// Returns once the word differs from `ticket`, after at most `seconds` (negative: no limit), or spuriously.
+  void wait(uint32_t ticket, double seconds = -1);
+
+private:
+  std::atomic<uint32_t> word{0};
+  std::atomic<int32_t> sleepers{0};
+
+  void wake(int32_t count);
+};
+
+/// Spins until `condition()` holds or about `microseconds` have passed; returns whether it holds.
+template <typename Condition> bool spin(double microseconds, Condition condition) {
+  if (condition())
+    return true;
+  if (microseconds <= 0)
+    return false;
+  double end = now() + microseconds * 1e-6;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      relax();
+      if (condition())
+        return true;
+    }
+  } while (now() < end);
+  return false;
+}
+
+/// Spins, then sleeps on `signal`, until `condition()` holds.
+template <typename Condition> void await(Signal &signal, double spinMicroseconds, Condition condition) {
+  if (spin(spinMicroseconds, condition))
+    return;
+  while (true) {
+    uint32_t ticket = signal.ticket();
+    if (condition())
+      return;
+    signal.wait(ticket);
+  }
+}
+
+} // namespace pmap::rt
+
+#endif // PMAP_CORE_WAIT_H

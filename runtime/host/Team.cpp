@@ -1,0 +1,185 @@
+// Parallel loops, and the handing of device bodies to leading threads.
+
+#include "runtime/host/Team.h"
+
+#include <algorithm>
+
+using namespace pmap::rt;
+
+/// One running loop; lives on its caller's stack while the gate is open or somebody is inside.
+struct Team::Loop {
+  LoopBody body;
+  void *closure;
+  int64_t n, piece;
+  std::atomic<int64_t> next{0};
+
+  /// The failure of the lowest piece. Pieces are taken in ascending order and the ones taken are finished, so which failure
+  /// is lowest does not depend on timing.
+  std::atomic<bool> failed{false};
+  SpinLock lock;
+  int64_t failedAt = 0;
+  ErrorRecord error{};
+
+  Thread caller; ///< What the caller's thread knows, lent to helpers.
+};
+
+Team::Team(int32_t count) {
+  for (int32_t i = 0; i < count; ++i)
+    workers.emplace_back([this] { work(); });
+}
+
+Team::~Team() {
+  stopping.store(true);
+  begin.notify();
+  for (std::thread &worker : workers)
+    worker.join();
+}
+
+void Team::runPieces(Loop &loop) {
+  Thread &thread = thisThread();
+  bool outer = thread.inPiece;
+  thread.inPiece = true;
+  while (!loop.failed.load(std::memory_order_relaxed)) {
+    int64_t lo = loop.next.fetch_add(loop.piece, std::memory_order_relaxed);
+    if (lo >= loop.n)
+      break;
+    ErrorRecord record;
+    UnwindTarget target(record);
+    if (!setjmp(target.buffer)) {
+      loop.body(loop.closure, lo, std::min(loop.n, lo + loop.piece));
+      target.leave();
+      continue;
+    }
+    Guard guard(loop.lock);
+    if (!loop.error.set || lo < loop.failedAt) {
+      loop.error = std::move(record);
+      loop.failedAt = lo;
+    }
+    loop.failed.store(true, std::memory_order_relaxed);
+  }
+  thread.inPiece = outer;
+}
+
+void Team::work() {
+  Thread &thread = thisThread();
+  uint32_t seen = 0;
+  while (true) {
+    await(begin, context().spinMicroseconds, [&] { return begin.ticket() != seen; });
+    seen = begin.ticket();
+    if (stopping.load())
+      return;
+    uint32_t state = gate.load(std::memory_order_relaxed);
+    while (state & Open) {
+      if (!gate.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel))
+        continue;
+      Loop &current = *loop.load(std::memory_order_acquire);
+      thread = current.caller;
+      thread.target = nullptr;
+      runPieces(current);
+      if (gate.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        finished.notify();
+      break;
+    }
+  }
+}
+
+void Team::parallelFor(LoopBody body, void *closure, int64_t n, int64_t grain) {
+  if (n <= 0)
+    return;
+  grain = std::max<int64_t>(grain, 1);
+  Thread &thread = thisThread();
+  // A few pieces per thread even out what they take; more would only cost.
+  int64_t pieces = std::min((n + grain - 1) / grain, (int64_t)threads() * 4);
+  if (thread.inPiece || workers.empty() || pieces <= 1) {
+    bool outer = thread.inPiece;
+    thread.inPiece = true;
+    body(closure, 0, n);
+    thread.inPiece = outer;
+    return;
+  }
+  int64_t perPiece = (n + pieces - 1) / pieces;
+  Loop current{};
+  current.body = body;
+  current.closure = closure;
+  current.n = n;
+  current.piece = (perPiece + grain - 1) / grain * grain;
+  current.caller = thread;
+  loop.store(&current, std::memory_order_release);
+  gate.fetch_or(Open, std::memory_order_acq_rel);
+  begin.notify((int32_t)std::min<int64_t>(pieces - 1, (int64_t)workers.size()));
+
+  runPieces(current);
+
+  gate.fetch_and(~Open, std::memory_order_acq_rel);
+  await(finished, context().spinMicroseconds, [&] { return gate.load(std::memory_order_acquire) == 0; });
+  if (current.error.set)
+    failAgain(current.error);
+}
+
+Crew::Crew(int32_t count) : slots(new Slot[(size_t)std::max(count, 1)]) {
+  for (int32_t i = 0; i < count; ++i)
+    threads.emplace_back([this, i] { work(i); });
+}
+
+Crew::~Crew() {
+  stopping.store(true);
+  begin.notify();
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+void Crew::work(int32_t index) {
+  Slot &slot = slots[index];
+  uint32_t seen = 0;
+  while (true) {
+    await(begin, context().spinMicroseconds,
+          [&] { return stopping.load() || slot.started.load(std::memory_order_acquire) != seen; });
+    if (stopping.load())
+      return;
+    seen = slot.started.load(std::memory_order_acquire);
+    task(closure, index + 1);
+    slot.done.store(seen, std::memory_order_release);
+    finished.notify();
+  }
+}
+
+void Crew::launch(void (*newTask)(void *, int32_t), void *newClosure, int32_t count) {
+  task = newTask;
+  closure = newClosure;
+  launched = count;
+  for (int32_t i = 0; i < count; ++i)
+    slots[i].started.fetch_add(1, std::memory_order_release);
+  if (count > 0)
+    begin.notify();
+}
+
+bool Crew::allDone() const {
+  for (int32_t i = 0; i < launched; ++i)
+    if (slots[i].done.load(std::memory_order_acquire) != slots[i].started.load(std::memory_order_relaxed))
+      return false;
+  return true;
+}
+
+void Crew::join() {
+  await(finished, context().spinMicroseconds, [&] { return allDone(); });
+}
+
+bool Crew::joinWithin(double seconds) {
+  double end = now() + seconds;
+  while (!allDone()) {
+    uint32_t ticket = finished.ticket();
+    if (allDone())
+      return true;
+    double left = end - now();
+    if (left <= 0)
+      return false;
+    finished.wait(ticket, left);
+  }
+  return true;
+}
+
+void pmap_rt_parallel_for(void (*fn)(void *closure, int64_t lo, int64_t hi), void *closure, int64_t n, int64_t grain) {
+  currentDevice().team->parallelFor(fn, closure, n, grain);
+}
+
+int64_t pmap_rt_threads(void) { return thisThread().inPiece ? 1 : currentDevice().team->threads(); }
