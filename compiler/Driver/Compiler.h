@@ -8,6 +8,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <map>
@@ -17,7 +18,8 @@
 
 namespace mlir {
 class MLIRContext;
-}
+class OpPassManager;
+} // namespace mlir
 
 namespace pmap {
 

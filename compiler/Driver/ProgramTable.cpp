@@ -89,9 +89,9 @@ void addMain(llvm::Module &module, llvm::Constant *program) {
 
 std::string addProgramTable(llvm::Module &module, llvm::ArrayRef<ProgramEntry> entries, llvm::StringRef programName) {
   std::vector<ProgramEntry> ordered(entries.begin(), entries.end());
-  std::stable_sort(ordered.begin(), ordered.end(), [](const ProgramEntry &a, const ProgramEntry &b) {
-    return (a.signature.kind == EntryKind::Main) > (b.signature.kind == EntryKind::Main);
-  });
+  auto main = llvm::find_if(ordered, [](const ProgramEntry &e) { return e.signature.kind == EntryKind::Main; });
+  if (main != ordered.end())
+    std::rotate(ordered.begin(), main, main + 1);
   TableBuilder table(module);
   llvm::SmallVector<llvm::Constant *> programs;
   for (const ProgramEntry &entry : ordered) {

@@ -174,9 +174,9 @@ std::unique_ptr<ReferenceProgram> ReferenceProgram::create(mlir::ModuleOp module
   }
   if (result->entries.empty())
     return nullptr;
-  std::stable_partition(result->entries.begin(), result->entries.end(), [](const auto &entry) {
-    return entry->tables.source.kind == EntryKind::Main;
-  });
+  auto main = llvm::find_if(result->entries, [](const auto &e) { return e->tables.source.kind == EntryKind::Main; });
+  if (main != result->entries.end())
+    std::rotate(result->entries.begin(), main, main + 1);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include "compiler/Syntax/Parser.h"
 
 #include "llvm/LineEditor/LineEditor.h"
+#include "llvm/Support/Format.h"
 
 #include <algorithm>
 #include <chrono>
@@ -193,8 +194,6 @@ bool ReplSession::addItems(std::vector<ast::ItemPtr> added) {
 }
 
 bool ReplSession::run(const std::string &text, ast::BlockExpr &block, bool quiet) {
-  // A function or a literal has no value of its own: it is elaborated to be checked, and again with each later entry.
-  bool onlyReplayed = llvm::all_of(block.statements, [](const ast::StmtPtr &s) { return isCompileTime(*s); });
   bool showsValue;
   auto program = compose(block, showsValue);
   std::unique_ptr<LoadedProgram> loaded;
@@ -276,7 +275,6 @@ bool ReplSession::run(const std::string &text, ast::BlockExpr &block, bool quiet
     if (!binding.leaves.empty())
       bindings.push_back(std::move(binding));
   }
-  (void)onlyReplayed;
   return true;
 }
 
