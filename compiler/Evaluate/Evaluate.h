@@ -30,6 +30,8 @@ struct Failure {
   std::string text;
   /// The code of a message of its own (`E1120`); empty for a defect of the compiler.
   std::string code;
+  /// What to do about it, or empty; printed as a note.
+  std::string note;
   std::string file;
   int32_t line = 0, column = 0;
 };

@@ -60,24 +60,23 @@ std::optional<Mesh> Interpreter::resolve(MeshAttr attribute, Operation *op) {
   int64_t available = attribute.getDevices().empty() ? options.devices : int64_t(attribute.getDevices().size());
   for (int64_t device : attribute.getDevices())
     if (device >= options.devices) {
-      failWith(op, 0, "E1121",
-               "device " + Twine(device) + " was asked for, but the program runs on " + Twine(options.devices));
+      failWith(op, 0, "E1121", "device " + Twine(device) + " does not exist: the program has " + Twine(options.devices),
+               "run with --devices " + Twine(device + 1));
       return std::nullopt;
     }
-  if (open != 0) {
-    if (available % literal != 0) {
-      failWith(op, 0, "E1121",
-               Twine(available) + " devices do not fill a mesh whose other axes take " + Twine(literal));
-      return std::nullopt;
-    }
-    for (int64_t &size : resolved.sizes)
-      if (size < 0)
-        size = available / literal;
-  } else if (literal > available) {
+  if (literal > available || (open != 0 && available % literal != 0)) {
+    std::string text;
+    for (auto [axis, size] : llvm::zip_equal(resolved.axes, resolved.sizes))
+      text += (text.empty() ? "" : ", ") + axis.str() + ": " + (size < 0 ? "_" : std::to_string(size));
     failWith(op, 0, "E1121",
-             "the mesh needs " + Twine(literal) + " devices, but the program runs on " + Twine(available));
+             "mesh (" + text + ") needs " + (open ? "a multiple of " : "") + Twine(literal) +
+                 " devices, the program has " + Twine(available),
+             "run with --devices " + Twine(open ? (available / literal + 1) * literal : literal));
     return std::nullopt;
   }
+  for (int64_t &size : resolved.sizes)
+    if (size < 0)
+      size = available / literal;
   return resolved;
 }
 
@@ -171,6 +170,13 @@ void Interpreter::runShards(ShardsOp op) {
   PerDevice blocks;
   for (Value block : op.getBlocks())
     blocks.push_back(get(block, 0));
+  // Blocks meet along the one dimension that is split; elsewhere they agree.
+  for (auto [number, block] : llvm::enumerate(blocks))
+    for (int64_t d = 0; d < block.rank(); ++d)
+      if (type.getSpec().getAxes(d).empty() && block.dim(d) != blocks[0].dim(d))
+        return failWith(op, 0, "E1122",
+                        "blocks differ off the split dimension: block 0 has size " + Twine(blocks[0].dim(d)) +
+                            " in dimension " + Twine(d) + ", block " + Twine(number) + " has " + Twine(block.dim(d)));
   values[op.getResult()] = std::move(blocks);
 }
 
@@ -199,8 +205,9 @@ void Interpreter::runMap(MapOp op) {
     int64_t parts = resolved->axesSize(axes);
     if (size % parts != 0 && !argument.getRagged())
       return failWith(op, 0, "E1120",
-                      argument.getLabel().getValue() + ": size " + Twine(size) + " does not divide by axis '" +
-                          llvm::join(axes, "', '") + "' of size " + Twine(parts));
+                      argument.getLabel().getValue() + ": size " + Twine(size) + " does not divide by the " +
+                          Twine(parts) + " devices of axis \"" + llvm::join(axes, ", ") + "\"",
+                      "write 'ragged: true' to give the first devices one more");
     SmallVector<int64_t> local;
     for (int64_t device = 0; device < count; ++device)
       local.push_back(partOf(size, parts, resolved->position(device, axes)).second);

@@ -79,12 +79,13 @@ void Interpreter::fail(Operation *op, unsigned device, int32_t kind, int64_t a, 
   failures[device] = std::move(failure);
 }
 
-void Interpreter::failWith(Operation *op, unsigned device, StringRef code, const Twine &message) {
+void Interpreter::failWith(Operation *op, unsigned device, StringRef code, const Twine &message, const Twine &note) {
   if (failures[device])
     return;
   Failure failure = failureAt(op);
   failure.code = code.str();
   failure.text = message.str();
+  failure.note = note.str();
   failures[device] = std::move(failure);
 }
 

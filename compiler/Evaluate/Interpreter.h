@@ -67,7 +67,8 @@ private:
   /// Records that `device` fails at `op`. The first failure of a device is the one kept.
   void fail(mlir::Operation *op, unsigned device, int32_t kind, int64_t a = 0, int64_t b = 0, int64_t c = 0,
             llvm::StringRef text = "");
-  void failWith(mlir::Operation *op, unsigned device, llvm::StringRef code, const llvm::Twine &message);
+  void failWith(mlir::Operation *op, unsigned device, llvm::StringRef code, const llvm::Twine &message,
+                const llvm::Twine &note = "");
   void dropFailed(Devices &active);
 
   /// The value of a size polynomial on a device; fails the device where it has none.
