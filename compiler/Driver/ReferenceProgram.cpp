@@ -1,9 +1,8 @@
 #include "compiler/Driver/ReferenceProgram.h"
 
 #include "compiler/Evaluate/Evaluate.h"
-#include "compiler/Support/SourceFile.h"
+#include "runtime/core/Failure.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -83,17 +82,12 @@ void writePacked(const evaluate::NDArray &value, void *result) {
   }
 }
 
+/// In the runtime's words and layout, so that both targets fail alike.
 void printFailure(const evaluate::Failure &failure) {
-  std::string place = failure.line ? failure.file + ":" + std::to_string(failure.line) + ":" + std::to_string(failure.column) + ": " : "";
+  pmap_site site = {failure.file.c_str(), failure.line, failure.column, failure.text.c_str()};
   std::string code = evaluate::codeOf(failure);
-  std::fprintf(stderr, "%serror: %s%s\n", place.c_str(), evaluate::messageOf(failure).c_str(),
-               code.empty() ? "" : (" [" + code + "]").c_str());
-  SourceManager sources;
-  std::string reason;
-  const SourceFile *file = failure.line ? sources.addFile(failure.file, reason) : nullptr;
-  if (file && static_cast<unsigned>(failure.line) <= file->lineCount())
-    std::fprintf(stderr, "%5d | %s\n      | %*s\n", failure.line, file->lineText(failure.line).str().c_str(),
-                 std::max(failure.column, 1), "^");
+  std::string text = rt::renderError(&site, code.empty() ? "E1199" : code.c_str(), evaluate::messageOf(failure), failure.note);
+  std::fputs(text.c_str(), stderr);
 }
 
 /// `print` of a program: each `{}` of the format is one value, printed as NumPy does.
