@@ -19,6 +19,8 @@ config.test_exec_root = os.path.join(build, "test-output")
 python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else "python3"
 
 config.substitutions += [
+    # Runs a numeric test's directives; see test/numeric/check.py.
+    ("%numeric", f"{python} {root}/test/numeric/check.py --pmapc {os.path.join(build, 'bin', 'pmapc')}"),
     ("%pmapc", os.path.join(build, "bin", "pmapc")),
     ("%pmap-opt", os.path.join(build, "bin", "pmap-opt")),
     ("%bin", os.path.join(build, "bin")),
@@ -34,6 +36,7 @@ config.environment["PATH"] = os.pathsep.join(
 # Tests must neither read nor fill the user's cache.
 config.environment["PMAPC_CACHE"] = os.path.join(build, "test-cache")
 config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
+config.environment["EXAMPLES"] = os.path.join(root, "examples")
 config.environment["OPENBLAS_NUM_THREADS"] = "1"
 for name in ("HOME", "TMPDIR", "OPENBLAS_CORETYPE", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
