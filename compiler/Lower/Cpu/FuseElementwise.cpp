@@ -1,8 +1,9 @@
 // Elementwise fusion on tensors. Every structured op becomes a linalg.generic; a producer is computed inside its consumer when
 // that needs no more work than before, or the extra work is cheaper than a trip through memory.
 
-#include "compiler/Lower/Cpu/Passes.h"
+#include "compiler/Lower/Cpu/Kernel.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 
@@ -11,30 +12,11 @@ using namespace mlir;
 namespace pmap {
 namespace {
 
-// What one evaluation of a body costs, in units of an addition. A division is dear next to a multiplication, and a
-// transcendental next to both.
-int64_t costOf(Operation *op) {
-  if (isa<arith::ConstantOp, linalg::IndexOp, linalg::YieldOp>(op))
-    return 0;
-  if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::RemFOp,
-          arith::FloorDivSIOp, math::SqrtOp, math::RsqrtOp>(op))
-    return 8;
-  if (isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
-          math::TruncOp, math::CopySignOp>(op))
-    return 1;
-  if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
-    return 32;
-  if (op->getNumRegions())
-    return 1000;
-  if (isa<tensor::ExtractOp>(op))
-    return 4;
-  return 1;
-}
-
-int64_t costOf(linalg::GenericOp generic) {
+// What one evaluation of the body costs, in units of an addition.
+int64_t bodyCost(linalg::GenericOp generic) {
   int64_t cost = 0;
   for (Operation &op : generic.getBody()->without_terminator())
-    cost += costOf(&op);
+    cost += pmap::costOf(&op);
   return cost;
 }
 
@@ -49,7 +31,7 @@ bool shouldFuse(OpOperand *operand) {
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   if (!producer || !consumer)
     return false;
-  int64_t cost = costOf(producer);
+  int64_t cost = bodyCost(producer);
   if (cost == 0)
     return true;
   AffineMap map = consumer.getMatchingIndexingMap(operand);
@@ -81,7 +63,6 @@ struct FuseElementwisePass : PassWrapper<FuseElementwisePass, OperationPass<func
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     linalg::GenericOp::getCanonicalizationPatterns(patterns, &getContext());
-    tensor::populateFoldTensorEmptyPatterns(patterns);
     GreedyRewriteConfig config;
     config.setUseTopDownTraversal(true);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

@@ -1,0 +1,295 @@
+// Structured ops on memrefs to parallel loops over blocks.
+
+#include "compiler/Lower/Cpu/Kernel.h"
+#include "compiler/Lower/Cpu/KernelTransforms.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+
+using namespace mlir;
+
+namespace pmap {
+namespace {
+
+// Elements that one block of an elementwise op or of a reduction covers. A constant: the bits of a reduction depend on it.
+constexpr int64_t blockElements = 8192;
+// Ops of at most this much work in all, known at compile time, get no parallel loop.
+constexpr int64_t inlineWork = 16384;
+
+class KernelLowering {
+public:
+  KernelLowering(func::FuncOp function, VectorTarget target) : builder(function.getContext()), target(target) {}
+
+  void lower(linalg::GenericOp op) {
+    builder.setInsertionPoint(op);
+    loc = op.getLoc();
+    linalg::GenericOp collapsed = collapseLoops(builder, op);
+    Kernel kernel(collapsed);
+    if (!lowerToGemm(builder, kernel))
+      emit(kernel);
+    if (collapsed != op)
+      collapsed.erase();
+    op.erase();
+  }
+
+private:
+  Value constant(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
+  Value multiply(Value a, Value b) { return builder.createOrFold<arith::MulIOp>(loc, a, b); }
+
+  SmallVector<Span> wholeSpans(Kernel &kernel) {
+    SmallVector<Span> spans;
+    Value zero = constant(0);
+    for (unsigned dim = 0; dim < kernel.numLoops(); ++dim)
+      spans.push_back({zero, kernel.extent(builder, loc, dim)});
+    return spans;
+  }
+
+  void emit(Kernel &kernel) {
+    SmallVector<Span> spans = wholeSpans(kernel);
+    NestOptions options{target, {}, {}, false};
+    if (isSmall(kernel))
+      return emitNest(builder, loc, kernel, spans, options);
+    if (std::optional<unsigned> split = parallelSplit(kernel))
+      return emitParallel(kernel, spans, *split, options);
+    if (!kernel.combiners.empty())
+      return emitPartials(kernel, spans, firstReduction(kernel), options);
+    emitNest(builder, loc, kernel, spans, options);
+  }
+
+  static bool isSmall(Kernel &kernel) {
+    int64_t work = std::max<int64_t>(1, kernel.cost);
+    for (unsigned dim = 0; dim < kernel.numLoops(); ++dim) {
+      int64_t extent = kernel.staticExtent(dim);
+      if (ShapedType::isDynamic(extent) || (work *= extent) > inlineWork)
+        return false;
+    }
+    return true;
+  }
+
+  static unsigned firstReduction(Kernel &kernel) {
+    return std::distance(kernel.isReduction.begin(), llvm::find(kernel.isReduction, true));
+  }
+
+  // The parallel loop to cut into blocks. None for a reduction over whole rows of memory (a column sum, x.T @ v), whose few
+  // results are better made from partial results of blocks of rows.
+  static std::optional<unsigned> parallelSplit(Kernel &kernel) {
+    std::optional<unsigned> first;
+    unsigned parallel = 0;
+    for (unsigned dim = 0; dim < kernel.numLoops(); ++dim) {
+      if (kernel.isReduction[dim] || kernel.staticExtent(dim) == 1)
+        continue;
+      ++parallel;
+      if (!first)
+        first = dim;
+    }
+    if (parallel == 1 && !kernel.combiners.empty()) {
+      for (unsigned operand = 0; operand < kernel.numInputs(); ++operand) {
+        ArrayRef<AffineExpr> results = kernel.maps[operand].getResults();
+        if (results.size() >= 2)
+          if (auto dim = dyn_cast<AffineDimExpr>(results.front()))
+            if (kernel.isReduction[dim.getPosition()] && results.back() == getAffineDimExpr(*first, kernel.op.getContext()))
+              return std::nullopt;
+      }
+    }
+    return first;
+  }
+
+  // How many iterations of `split` make a block, and the number of blocks.
+  Value blockSize(Kernel &kernel, ArrayRef<Span> spans, unsigned split, Value &rowElements) {
+    rowElements = constant(1);
+    for (unsigned dim = 0; dim < kernel.numLoops(); ++dim)
+      if (dim != split)
+        rowElements = multiply(rowElements, spans[dim].upper);
+    Value least = builder.createOrFold<arith::MaxSIOp>(loc, rowElements, constant(1));
+    Value rows = builder.createOrFold<arith::CeilDivSIOp>(loc, constant(blockElements), least);
+    // Whole vectors, in case the blocks cut the vector loop.
+    Value rounded = builder.createOrFold<arith::CeilDivSIOp>(loc, rows, constant(64));
+    return kernel.numLoops() == 1 ? multiply(rounded, constant(64)) : rows;
+  }
+
+  // `emitBlock` runs in the body, with the block's number and its part of the loop.
+  void forBlocks(Kernel &kernel, ArrayRef<Span> spans, unsigned split, Value size, Value rowElements,
+                 function_ref<void(Value, Span)> emitBlock) {
+    Value extent = spans[split].upper;
+    Value blocks = builder.createOrFold<arith::CeilDivSIOp>(loc, extent, size);
+    Value work = multiply(multiply(size, rowElements), constant(std::max<int64_t>(1, kernel.cost)));
+    declareWorkMarker();
+    auto loop = scf::ForallOp::create(builder, loc, ArrayRef<OpFoldResult>{blocks}, ValueRange(), std::nullopt);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(loop.getTerminator());
+    func::CallOp::create(builder, loc, workMarker, TypeRange(), work);
+    Value block = loop.getInductionVars()[0];
+    Value lower = multiply(block, size);
+    Value end = builder.createOrFold<arith::AddIOp>(loc, lower, size);
+    Value upper = builder.createOrFold<arith::MinSIOp>(loc, end, extent);
+    emitBlock(block, {lower, upper});
+  }
+
+  void declareWorkMarker() {
+    auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+    if (module.lookupSymbol(workMarker))
+      return;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    auto marker = func::FuncOp::create(builder, loc, workMarker, builder.getFunctionType(builder.getIndexType(), {}));
+    marker.setPrivate();
+  }
+
+  void emitParallel(Kernel &kernel, SmallVector<Span> spans, unsigned split, const NestOptions &options) {
+    Value rowElements;
+    Value size = blockSize(kernel, spans, split, rowElements);
+    forBlocks(kernel, spans, split, size, rowElements, [&](Value, Span part) {
+      spans[split] = part;
+      emitNest(builder, loc, kernel, spans, options);
+    });
+  }
+
+  // Blocks of a reduction loop: each block reduces into a slice of its own, then the slices are combined in order.
+  void emitPartials(Kernel &kernel, SmallVector<Span> spans, unsigned split, NestOptions options) {
+    Value rowElements;
+    Value size = blockSize(kernel, spans, split, rowElements);
+    Value blocks = builder.createOrFold<arith::CeilDivSIOp>(loc, spans[split].upper, size);
+    unsigned inputs = kernel.numInputs();
+    SmallVector<Value> partials;
+    for (auto [index, combiner] : llvm::enumerate(kernel.combiners))
+      partials.push_back(allocatePartial(kernel.operand(inputs + index), blocks, accumulatorType(combiner)));
+    options.startFromNeutral = true;
+    forBlocks(kernel, spans, split, size, rowElements, [&](Value block, Span part) {
+      spans[split] = part;
+      options.buffers.assign(inputs, Value());
+      for (Value partial : partials)
+        options.buffers.push_back(sliceOf(partial, block));
+      emitNest(builder, loc, kernel, spans, options);
+    });
+    for (auto [index, combiner] : llvm::enumerate(kernel.combiners))
+      combinePartials(combiner, partials[index], kernel.operand(inputs + index), options.target);
+  }
+
+  Type accumulatorType(Combiner &combiner) {
+    return combiner.widened ? builder.getF32Type() : combiner.value.getType();
+  }
+
+  Value allocatePartial(Value output, Value blocks, Type element) {
+    auto type = cast<MemRefType>(output.getType());
+    SmallVector<int64_t> shape{ShapedType::kDynamic};
+    llvm::append_range(shape, type.getShape());
+    SmallVector<Value> sizes{blocks};
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (type.isDynamicDim(dim))
+        sizes.push_back(builder.createOrFold<memref::DimOp>(loc, output, dim));
+    return memref::AllocOp::create(builder, loc, MemRefType::get(shape, element), sizes);
+  }
+
+  // partial[block, ...], without the first dimension.
+  Value sliceOf(Value partial, Value block) {
+    auto type = cast<MemRefType>(partial.getType());
+    SmallVector<OpFoldResult> offsets{block}, sizes{builder.getIndexAttr(1)};
+    SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
+    for (int64_t dim = 1; dim < type.getRank(); ++dim) {
+      offsets.push_back(builder.getIndexAttr(0));
+      sizes.push_back(memref::getMixedSize(builder, loc, partial, dim));
+    }
+    auto sliced = memref::SubViewOp::inferRankReducedResultType(type.getShape().drop_front(), type, offsets, sizes, strides);
+    return memref::SubViewOp::create(builder, loc, cast<MemRefType>(sliced), partial, offsets, sizes, strides);
+  }
+
+  void combinePartials(Combiner &combiner, Value partial, Value output, VectorTarget target) {
+    auto type = cast<MemRefType>(output.getType());
+    unsigned rank = type.getRank();
+    MLIRContext *context = builder.getContext();
+    // A narrow output is combined in a wide copy of it.
+    Value wide = output;
+    if (combiner.widened) {
+      SmallVector<Value> sizes;
+      for (unsigned dim = 0; dim < rank; ++dim)
+        if (type.isDynamicDim(dim))
+          sizes.push_back(builder.createOrFold<memref::DimOp>(loc, output, dim));
+      wide = memref::AllocOp::create(builder, loc, MemRefType::get(type.getShape(), builder.getF32Type()), sizes);
+      convert(output, wide);
+    }
+    SmallVector<AffineExpr> place;
+    for (unsigned dim = 0; dim < rank; ++dim)
+      place.push_back(getAffineDimExpr(dim, context));
+    auto outputMap = AffineMap::get(rank + 1, 0, place, context);
+    place.insert(place.begin(), getAffineDimExpr(rank, context));
+    auto partialMap = AffineMap::get(rank + 1, 0, place, context);
+    SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+    iterators.push_back(utils::IteratorType::reduction);
+    auto op = linalg::GenericOp::create(
+        builder, loc, partial, wide, ArrayRef<AffineMap>{partialMap, outputMap}, iterators,
+        [&](OpBuilder &inner, Location, ValueRange arguments) {
+          OperationState state(combiner.op->getLoc(), combiner.op->getName().getStringRef(),
+                               {arguments[1], arguments[0]}, arguments[0].getType(), combiner.op->getAttrs());
+          linalg::YieldOp::create(inner, loc, inner.create(state)->getResults());
+        });
+    builder.setInsertionPointAfter(op);
+    Kernel kernel(op);
+    SmallVector<Span> spans = wholeSpans(kernel);
+    NestOptions options{target, {}, {}, false};
+    if (std::optional<unsigned> split = rank ? std::optional<unsigned>(0) : std::nullopt)
+      emitParallel(kernel, spans, *split, options);
+    else
+      emitNest(builder, loc, kernel, spans, options);
+    op.erase();
+    if (wide != output)
+      convert(wide, output);
+  }
+
+  // to[...] = from[...] in the other floating type.
+  void convert(Value from, Value to) {
+    auto type = cast<MemRefType>(to.getType());
+    unsigned rank = type.getRank();
+    auto map = AffineMap::getMultiDimIdentityMap(rank, builder.getContext());
+    SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+    auto op = linalg::GenericOp::create(builder, loc, from, to, ArrayRef<AffineMap>{map, map}, iterators,
+                                        [&](OpBuilder &inner, Location, ValueRange arguments) {
+                                          Value value = arguments[0];
+                                          if (type.getElementType().isF32())
+                                            value = arith::ExtFOp::create(inner, loc, type.getElementType(), value);
+                                          else
+                                            value = arith::TruncFOp::create(inner, loc, type.getElementType(), value);
+                                          linalg::YieldOp::create(inner, loc, value);
+                                        });
+    builder.setInsertionPointAfter(op);
+    Kernel kernel(op);
+    emit(kernel);
+    op.erase();
+  }
+
+  OpBuilder builder;
+  Location loc = builder.getUnknownLoc();
+  VectorTarget target;
+};
+
+struct LowerKernelsPass : PassWrapper<LowerKernelsPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerKernelsPass)
+  LowerKernelsPass(VectorTarget target) : target(target) {}
+  StringRef getArgument() const final { return "pmap-cpu-lower-kernels"; }
+  StringRef getDescription() const final { return "Structured ops to parallel vector loops"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<scf::SCFDialect, vector::VectorDialect, memref::MemRefDialect, arith::ArithDialect,
+                    affine::AffineDialect, linalg::LinalgDialect, LLVM::LLVMDialect>();
+  }
+
+  void runOnOperation() final {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      copiesToKernels(function);
+      SmallVector<linalg::GenericOp> kernels;
+      function.walk([&](linalg::GenericOp op) { kernels.push_back(op); });
+      KernelLowering lowering(function, target);
+      for (linalg::GenericOp op : kernels)
+        lowering.lower(op);
+    }
+  }
+
+  VectorTarget target;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createLowerKernelsPass(VectorTarget target) { return std::make_unique<LowerKernelsPass>(target); }
+
+} // namespace pmap

@@ -1,0 +1,483 @@
+// The inside of a nest: the body of a structured op on scalars or vectors.
+
+#include "compiler/Lower/Cpu/NestBody.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
+
+using namespace mlir;
+
+namespace pmap {
+
+static bool isVector(Value value) { return isa<VectorType>(value.getType()); }
+
+static unsigned bitsOf(Type type) {
+  if (type.isIndex())
+    return 64;
+  return std::max(8u, type.getIntOrFloatBitWidth());
+}
+
+NestBody::NestBody(OpBuilder &builder, Location loc, Kernel &kernel, const NestOptions &options)
+    : builder(builder), loc(loc), kernel(kernel), options(options) {}
+
+Value NestBody::buffer(unsigned operand) {
+  if (operand < options.buffers.size() && options.buffers[operand])
+    return options.buffers[operand];
+  return kernel.operand(operand);
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Whether and how to vectorize
+//===--------------------------------------------------------------------------------------------------------------===//
+
+// The one result of `map` that is loop `dim`: -1 when there is none, -2 when the loop is used in any other way.
+static int positionOf(AffineMap map, unsigned dim) {
+  int position = -1;
+  for (auto [index, result] : llvm::enumerate(map.getResults())) {
+    if (!result.isFunctionOfDim(dim))
+      continue;
+    if (!isa<AffineDimExpr>(result) || position != -1)
+      return -2;
+    position = index;
+  }
+  return position;
+}
+
+static bool hasUnitStride(MemRefType type, unsigned position) {
+  if (position + 1 == type.getRank() && type.getLayout().isIdentity())
+    return true;
+  auto [strides, offset] = type.getStridesAndOffset();
+  return strides[position] == 1;
+}
+
+bool NestBody::canVectorize(unsigned dim) {
+  DenseSet<Value> vectors;
+  for (auto [operand, argument] : llvm::enumerate(kernel.op.getBody()->getArguments())) {
+    int position = positionOf(kernel.maps[operand], dim);
+    if (position == -2)
+      return false;
+    bool isOutput = operand >= kernel.numInputs();
+    if (position >= 0 || isOutput) {
+      vectors.insert(argument);
+      if (!argument.getType().isIntOrIndexOrFloat())
+        return false;
+    }
+    // An output that does not move along a parallel loop would be written by every lane.
+    if (isOutput && position < 0 && !kernel.isReduction[dim])
+      return false;
+  }
+  for (Operation &op : kernel.op.getBody()->without_terminator()) {
+    bool onVectors = llvm::any_of(op.getOperands(), [&](Value value) { return vectors.contains(value); });
+    if (auto index = dyn_cast<linalg::IndexOp>(op))
+      onVectors = index.getDim() == dim;
+    else if (op.getNumRegions()) {
+      // A region stays on scalars: nothing in it may depend on the lane.
+      bool depends = onVectors;
+      op.walk([&](Operation *inner) {
+        if (auto index = dyn_cast<linalg::IndexOp>(inner))
+          depends |= index.getDim() == dim;
+        for (Value value : inner->getOperands())
+          depends |= vectors.contains(value);
+      });
+      if (depends)
+        return false;
+    } else if (onVectors && isa<memref::LoadOp>(op)) {
+      if (!op.getResult(0).getType().isIntOrIndexOrFloat())
+        return false;
+    } else if (onVectors && !OpTrait::hasElementwiseMappableTraits(&op))
+      return false;
+    if (!onVectors)
+      continue;
+    for (Value result : op.getResults()) {
+      if (!result.getType().isIntOrIndexOrFloat())
+        return false;
+      vectors.insert(result);
+    }
+  }
+  return true;
+}
+
+int NestBody::contiguity(unsigned dim) {
+  int score = 0;
+  for (unsigned operand = 0; operand < kernel.maps.size(); ++operand) {
+    auto type = dyn_cast<MemRefType>(buffer(operand).getType());
+    int position = positionOf(kernel.maps[operand], dim);
+    if (!type || position < 0)
+      continue;
+    bool isOutput = operand >= kernel.numInputs();
+    if (hasUnitStride(type, position))
+      score += isOutput ? 3 : 2;
+    else
+      score -= isOutput ? 3 : 1;
+  }
+  // Vectors without contiguous memory still help a body that computes much.
+  return score > 0 ? score * 8 : kernel.cost >= 16 && score > -3 ? 1 : score;
+}
+
+unsigned NestBody::lanes(unsigned dim) {
+  unsigned bits = 8;
+  for (unsigned operand = 0; operand < kernel.maps.size(); ++operand)
+    if (positionOf(kernel.maps[operand], dim) >= 0)
+      bits = std::max(bits, bitsOf(getElementTypeOrSelf(kernel.operand(operand).getType())));
+  for (Operation &op : kernel.op.getBody()->without_terminator())
+    for (Type type : op.getResultTypes())
+      if (isa<FloatType>(type) && !isa<arith::ConstantOp>(op))
+        bits = std::max(bits, bitsOf(type));
+  for (Combiner &combiner : kernel.combiners)
+    bits = std::max(bits, combiner.widened ? 32u : bitsOf(combiner.value.getType()));
+  return options.target.bits / bits;
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Memory
+//===--------------------------------------------------------------------------------------------------------------===//
+
+Value NestBody::splat(Value value, unsigned lanes) {
+  if (isVector(value))
+    return value;
+  return vector::BroadcastOp::create(builder, loc, VectorType::get(lanes, value.getType()), value);
+}
+
+Value NestBody::constantOf(TypedAttr value, Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(vector, static_cast<Attribute>(value)));
+  return arith::ConstantOp::create(builder, loc, value);
+}
+
+Value NestBody::asBytes(Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (!type.getElementType().isInteger(1))
+    return buffer;
+  auto bytes = MemRefType::get(type.getShape(), builder.getI8Type(), type.getLayout());
+  return UnrealizedConversionCastOp::create(builder, loc, bytes, buffer).getResult(0);
+}
+
+// A vector of bytes that stand for bools, as a vector of bools.
+Value NestBody::fromMemory(Value value, Type element) {
+  if (!element.isInteger(1) || getElementTypeOrSelf(value.getType()).isInteger(1))
+    return value;
+  Value zero = constantOf(builder.getI8IntegerAttr(0), value.getType());
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value, zero);
+}
+
+Value NestBody::toMemory(Value value) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  if (!type || !type.getElementType().isInteger(1))
+    return value;
+  return arith::ExtUIOp::create(builder, loc, VectorType::get(type.getShape(), builder.getI8Type()), value);
+}
+
+NestBody::Access NestBody::access(const NestPoint &point, unsigned operand) {
+  Access result;
+  result.buffer = buffer(operand);
+  AffineMap map = kernel.maps[operand];
+  for (auto [position, expr] : llvm::enumerate(map.getResults())) {
+    Value index;
+    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+      index = point.ivs[dim.getPosition()];
+      if (static_cast<int>(dim.getPosition()) == point.vectorDim)
+        result.along = position;
+    } else if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+      index = arith::ConstantIndexOp::create(builder, loc, constant.getValue());
+    } else {
+      index = affine::expandAffineExpr(builder, loc, expr, point.ivs, {});
+    }
+    if (position == 0 && operand < options.shifts.size() && options.shifts[operand])
+      index = builder.createOrFold<arith::SubIOp>(loc, index, options.shifts[operand]);
+    result.indices.push_back(index);
+  }
+  return result;
+}
+
+// The buffer from its base as one line of elements, with the offset and strides that lead into it.
+Value NestBody::flatView(Value buffer, Value &offset, SmallVector<Value> &strides) {
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, buffer);
+  offset = metadata.getOffset();
+  strides.assign(metadata.getStrides().begin(), metadata.getStrides().end());
+  auto type = cast<MemRefType>(buffer.getType());
+  auto flat = MemRefType::get({ShapedType::kDynamic}, type.getElementType());
+  Value most = arith::ConstantIndexOp::create(builder, loc, std::numeric_limits<int64_t>::max() / 8);
+  return memref::ReinterpretCastOp::create(builder, loc, flat, metadata.getBaseBuffer(), builder.getIndexAttr(0),
+                                           ArrayRef<OpFoldResult>{most}, ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
+}
+
+Value NestBody::loadLanes(const NestPoint &point, Access access) {
+  Value memory = asBytes(access.buffer);
+  auto type = cast<MemRefType>(memory.getType());
+  auto vector = VectorType::get(point.lanes, type.getElementType());
+  // Lanes past the end hold 1, which no operation traps on.
+  auto fill = [&]() -> Value { return constantOf(builder.getOneAttr(type.getElementType()), vector); };
+  if (hasUnitStride(type, access.along) && access.along + 1 == type.getRank()) {
+    if (point.mask)
+      return vector::MaskedLoadOp::create(builder, loc, vector, memory, access.indices, point.mask, fill());
+    return vector::LoadOp::create(builder, loc, vector, memory, access.indices);
+  }
+  Value offset;
+  SmallVector<Value> strides;
+  Value flat = flatView(memory, offset, strides);
+  for (auto [index, stride] : llvm::zip(access.indices, strides))
+    offset = arith::AddIOp::create(builder, loc, offset, arith::MulIOp::create(builder, loc, index, stride));
+  auto indexType = VectorType::get(point.lanes, builder.getIndexType());
+  Value step = vector::StepOp::create(builder, loc, indexType);
+  Value places = arith::MulIOp::create(builder, loc, step, splat(strides[access.along], point.lanes));
+  Value mask = point.mask ? point.mask : constantOf(builder.getBoolAttr(true), VectorType::get(point.lanes, builder.getI1Type()));
+  return vector::GatherOp::create(builder, loc, vector, flat, offset, places, mask, fill());
+}
+
+Value NestBody::load(const NestPoint &point, unsigned operand) {
+  Value source = buffer(operand);
+  auto type = dyn_cast<MemRefType>(source.getType());
+  if (!type)
+    return source;
+  Access place = access(point, operand);
+  if (place.along < 0 || point.lanes == 1)
+    return memref::LoadOp::create(builder, loc, place.buffer, place.indices);
+  return fromMemory(loadLanes(point, place), type.getElementType());
+}
+
+void NestBody::loadReady(NestPoint &point, Kernel &kernel) {
+  for (unsigned operand = 0; operand < kernel.numInputs(); ++operand) {
+    if (point.loaded[operand] || kernel.op.getBody()->getArgument(operand).use_empty())
+      continue;
+    bool ready = true;
+    for (unsigned dim = 0; dim < kernel.numLoops(); ++dim)
+      ready &= point.ivs[dim] || !kernel.maps[operand].isFunctionOfDim(dim);
+    if (ready)
+      point.loaded[operand] = load(point, operand);
+  }
+}
+
+SmallVector<Value> NestBody::outputsReadBefore(NestPoint &point) {
+  SmallVector<Value> values;
+  for (unsigned output = 0; output < kernel.op.getNumDpsInits(); ++output) {
+    unsigned operand = kernel.numInputs() + output;
+    bool used = !kernel.op.getBody()->getArgument(operand).use_empty();
+    values.push_back(used ? load(point, operand) : Value());
+  }
+  return values;
+}
+
+void NestBody::store(const NestPoint &point, ArrayRef<Value> values) {
+  for (auto [output, stored] : llvm::enumerate(values)) {
+    Value value = stored;
+    Access place = access(point, kernel.numInputs() + output);
+    if (place.along < 0 || point.lanes == 1) {
+      memref::StoreOp::create(builder, loc, value, place.buffer, place.indices);
+      continue;
+    }
+    Value memory = asBytes(place.buffer);
+    auto type = cast<MemRefType>(memory.getType());
+    value = toMemory(splat(value, point.lanes));
+    if (hasUnitStride(type, place.along) && place.along + 1 == type.getRank()) {
+      if (point.mask)
+        vector::MaskedStoreOp::create(builder, loc, memory, place.indices, point.mask, value);
+      else
+        vector::StoreOp::create(builder, loc, value, memory, place.indices);
+      continue;
+    }
+    Value offset;
+    SmallVector<Value> strides;
+    Value flat = flatView(memory, offset, strides);
+    for (auto [index, stride] : llvm::zip(place.indices, strides))
+      offset = arith::AddIOp::create(builder, loc, offset, arith::MulIOp::create(builder, loc, index, stride));
+    Value step = vector::StepOp::create(builder, loc, VectorType::get(point.lanes, builder.getIndexType()));
+    Value places = arith::MulIOp::create(builder, loc, step, splat(strides[place.along], point.lanes));
+    Value mask = point.mask ? point.mask : constantOf(builder.getBoolAttr(true), VectorType::get(point.lanes, builder.getI1Type()));
+    vector::ScatterOp::create(builder, loc, Type(), flat, offset, places, mask, value);
+  }
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// The body
+//===--------------------------------------------------------------------------------------------------------------===//
+
+// Reads through an array of indices: a vector of addresses.
+Value NestBody::gather(const NestPoint &point, memref::LoadOp load, ArrayRef<Value> indices) {
+  Value memory = asBytes(load.getMemRef());
+  auto type = cast<MemRefType>(memory.getType());
+  Value offset;
+  SmallVector<Value> strides;
+  Value flat = flatView(memory, offset, strides);
+  Value places;
+  for (auto [index, stride] : llvm::zip(indices, strides)) {
+    if (!isVector(index)) {
+      offset = arith::AddIOp::create(builder, loc, offset, arith::MulIOp::create(builder, loc, index, stride));
+      continue;
+    }
+    Value scaled = arith::MulIOp::create(builder, loc, index, splat(stride, point.lanes));
+    places = places ? arith::AddIOp::create(builder, loc, places, scaled).getResult() : scaled;
+  }
+  auto vector = VectorType::get(point.lanes, type.getElementType());
+  Value mask = point.mask ? point.mask : constantOf(builder.getBoolAttr(true), VectorType::get(point.lanes, builder.getI1Type()));
+  Value fill = constantOf(builder.getOneAttr(type.getElementType()), vector);
+  Value loaded = vector::GatherOp::create(builder, loc, vector, flat, offset, places, mask, fill);
+  return fromMemory(loaded, load.getType());
+}
+
+SmallVector<Value> NestBody::evaluate(const NestPoint &point, ArrayRef<Value> outputs) {
+  return evaluate(point, outputs, /*values=*/false);
+}
+
+// The body's yields; or with `values`, what the combiners take in.
+SmallVector<Value> NestBody::evaluate(const NestPoint &point, ArrayRef<Value> outputs, bool values) {
+  Block *block = kernel.op.getBody();
+  IRMapping mapping;
+  for (unsigned operand = 0; operand < kernel.numInputs(); ++operand)
+    if (point.loaded[operand])
+      mapping.map(block->getArgument(operand), point.loaded[operand]);
+  for (auto [output, value] : llvm::enumerate(outputs))
+    if (value)
+      mapping.map(block->getArgument(kernel.numInputs() + output), value);
+  DenseSet<Operation *> skipped;
+  if (values)
+    for (Combiner &combiner : kernel.combiners)
+      skipped.insert(combiner.op);
+
+  for (Operation &op : block->without_terminator()) {
+    if (skipped.contains(&op))
+      continue;
+    if (auto index = dyn_cast<linalg::IndexOp>(op)) {
+      Value value = point.ivs[index.getDim()];
+      if (static_cast<int>(index.getDim()) == point.vectorDim && point.lanes > 1) {
+        Value step = vector::StepOp::create(builder, loc, VectorType::get(point.lanes, builder.getIndexType()));
+        value = arith::AddIOp::create(builder, loc, splat(value, point.lanes), step);
+      }
+      mapping.map(index.getResult(), value);
+      continue;
+    }
+    SmallVector<Value> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(mapping.lookupOrDefault(operand));
+    if (llvm::none_of(operands, isVector)) {
+      Operation *copy = builder.clone(op, mapping);
+      // Indices of the loops inside a region op.
+      copy->walk([&](linalg::IndexOp index) {
+        index.replaceAllUsesWith(point.ivs[index.getDim()]);
+        index.erase();
+      });
+      continue;
+    }
+    if (auto read = dyn_cast<memref::LoadOp>(op)) {
+      mapping.map(read.getResult(), gather(point, read, ArrayRef(operands).drop_front()));
+      continue;
+    }
+    for (Value &operand : operands)
+      operand = splat(operand, point.lanes);
+    SmallVector<Type> types;
+    for (Type type : op.getResultTypes())
+      types.push_back(VectorType::get(point.lanes, type));
+    OperationState state(op.getLoc(), op.getName().getStringRef(), operands, types, op.getAttrs());
+    mapping.map(op.getResults(), builder.create(state)->getResults());
+  }
+
+  SmallVector<Value> results;
+  if (values)
+    for (Combiner &combiner : kernel.combiners)
+      results.push_back(mapping.lookupOrDefault(combiner.value));
+  else
+    for (Value yielded : block->getTerminator()->getOperands())
+      results.push_back(mapping.lookupOrDefault(yielded));
+  return results;
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Accumulators
+//===--------------------------------------------------------------------------------------------------------------===//
+
+static Value widen(OpBuilder &builder, Location loc, Value value) {
+  Type element = getElementTypeOrSelf(value.getType());
+  if (element.isF32())
+    return value;
+  Type wide = builder.getF32Type();
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    wide = VectorType::get(vector.getShape(), wide);
+  return arith::ExtFOp::create(builder, loc, wide, value);
+}
+
+static TypedAttr neutralOf(OpBuilder &builder, Combiner &combiner) {
+  if (!combiner.widened)
+    return combiner.neutral;
+  return builder.getF32FloatAttr(isa<arith::MulFOp>(combiner.op) ? 1.0f : 0.0f);
+}
+
+SmallVector<Value> NestBody::initialValues(NestPoint &point, bool neutral) {
+  SmallVector<Value> values;
+  for (unsigned output = 0; output < kernel.op.getNumDpsInits(); ++output) {
+    bool hasCombiner = !kernel.combiners.empty();
+    bool alongLanes = point.lanes > 1;
+    if (neutral && hasCombiner) {
+      TypedAttr identity = neutralOf(builder, kernel.combiners[output]);
+      Type type = identity.getType();
+      values.push_back(constantOf(identity, alongLanes ? Type(VectorType::get(point.lanes, type)) : type));
+      continue;
+    }
+    Value old = load(point, kernel.numInputs() + output);
+    values.push_back(hasCombiner && kernel.combiners[output].widened ? widen(builder, loc, old) : old);
+  }
+  return values;
+}
+
+SmallVector<Value> NestBody::neutralVectors(unsigned lanes) {
+  SmallVector<Value> values;
+  for (Combiner &combiner : kernel.combiners) {
+    TypedAttr identity = neutralOf(builder, combiner);
+    values.push_back(constantOf(identity, VectorType::get(lanes, identity.getType())));
+  }
+  return values;
+}
+
+Value NestBody::combine(unsigned output, Value accumulator, Value value) {
+  Combiner &combiner = kernel.combiners[output];
+  if (combiner.widened)
+    value = widen(builder, loc, value);
+  if (auto vector = dyn_cast<VectorType>(accumulator.getType()))
+    value = splat(value, vector.getNumElements());
+  OperationState state(combiner.op->getLoc(), combiner.op->getName().getStringRef(), {accumulator, value},
+                       accumulator.getType(), combiner.op->getAttrs());
+  return builder.create(state)->getResult(0);
+}
+
+SmallVector<Value> NestBody::accumulate(const NestPoint &point, ArrayRef<Value> accumulators) {
+  if (kernel.combiners.empty()) {
+    SmallVector<Value> results = evaluate(point, accumulators);
+    for (auto [result, accumulator] : llvm::zip(results, accumulators))
+      if (isVector(accumulator))
+        result = splat(result, point.lanes);
+    return results;
+  }
+  SmallVector<Value> results = evaluate(point, {}, /*values=*/true);
+  bool lanesAreReduced = point.vectorDim >= 0 && kernel.isReduction[point.vectorDim];
+  for (auto [output, value] : llvm::enumerate(results)) {
+    if (point.mask && lanesAreReduced) {
+      value = splat(value, point.lanes);
+      Value identity = constantOf(kernel.combiners[output].neutral, value.getType());
+      value = arith::SelectOp::create(builder, loc, point.mask, value, identity);
+    }
+    value = combine(output, accumulators[output], value);
+  }
+  return results;
+}
+
+Value NestBody::reduceLanes(unsigned output, Value vector, unsigned lanes) {
+  for (unsigned half = lanes / 2; half >= 1; half /= 2) {
+    Value low = vector::ExtractStridedSliceOp::create(builder, loc, vector, {0}, {half}, {1});
+    Value high = vector::ExtractStridedSliceOp::create(builder, loc, vector, {half}, {half}, {1});
+    vector = combine(output, low, high);
+  }
+  return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
+}
+
+SmallVector<Value> NestBody::narrow(ArrayRef<Value> accumulators) {
+  SmallVector<Value> values(accumulators);
+  for (auto [output, value] : llvm::enumerate(values)) {
+    if (kernel.combiners.empty() || !kernel.combiners[output].widened)
+      continue;
+    Type type = kernel.combiners[output].value.getType();
+    if (auto vector = dyn_cast<VectorType>(value.getType()))
+      type = VectorType::get(vector.getShape(), type);
+    value = arith::TruncFOp::create(builder, loc, type, value);
+  }
+  return values;
+}
+
+} // namespace pmap

@@ -1,0 +1,88 @@
+// The inside of a nest: loads, the body on scalars or vectors, accumulators, stores.
+#pragma once
+
+#include "compiler/Lower/Cpu/Kernel.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace pmap {
+
+/// Where in the nest code is being emitted: the loops entered so far, and what has been loaded on the way.
+struct NestPoint {
+  explicit NestPoint(Kernel &kernel) : ivs(kernel.numLoops()), loaded(kernel.op->getNumOperands()) {}
+
+  /// Enters the vector loop at `iv`: lane k stands for iteration iv + k, where the mask (null: everywhere) is set.
+  void enterVector(unsigned dim, mlir::Value iv, unsigned width, mlir::Value tailMask) {
+    ivs[dim] = iv;
+    vectorDim = dim;
+    lanes = width;
+    mask = tailMask;
+  }
+
+  llvm::SmallVector<mlir::Value> ivs;
+  /// Per operand, its element (or vector of elements) once all its loops are entered.
+  llvm::SmallVector<mlir::Value> loaded;
+  int vectorDim = -1;
+  unsigned lanes = 1;
+  mlir::Value mask;
+};
+
+class NestBody {
+public:
+  NestBody(mlir::OpBuilder &builder, mlir::Location loc, Kernel &kernel, const NestOptions &options);
+
+  /// True when every op of the body that depends on loop `dim` has a vector form.
+  bool canVectorize(unsigned dim);
+  /// How well operands lie in memory along `dim`: positive when more of them are contiguous than strided.
+  int contiguity(unsigned dim);
+  /// Lanes of a vector along `dim`, decided by the widest element.
+  unsigned lanes(unsigned dim);
+
+  /// Loads the inputs whose loops have all been entered and that are not loaded yet.
+  void loadReady(NestPoint &point, Kernel &kernel);
+  /// The old values of outputs where the body reads them (null elsewhere).
+  llvm::SmallVector<mlir::Value> outputsReadBefore(NestPoint &point);
+  /// What the body yields, given the outputs' values.
+  llvm::SmallVector<mlir::Value> evaluate(const NestPoint &point, llvm::ArrayRef<mlir::Value> outputs);
+  /// Stores one value per output.
+  void store(const NestPoint &point, llvm::ArrayRef<mlir::Value> values);
+
+  /// Accumulators at the start of a reduction: the outputs' old values or identities, widened where the combiner says so.
+  llvm::SmallVector<mlir::Value> initialValues(NestPoint &point, bool neutral);
+  llvm::SmallVector<mlir::Value> neutralVectors(unsigned lanes);
+  /// One step of the reduction.
+  llvm::SmallVector<mlir::Value> accumulate(const NestPoint &point, llvm::ArrayRef<mlir::Value> accumulators);
+  mlir::Value combine(unsigned output, mlir::Value accumulator, mlir::Value value);
+  /// All lanes to one value, halving, so that the order is fixed.
+  mlir::Value reduceLanes(unsigned output, mlir::Value vector, unsigned lanes);
+  /// Accumulators back to the outputs' types.
+  llvm::SmallVector<mlir::Value> narrow(llvm::ArrayRef<mlir::Value> accumulators);
+
+private:
+  struct Access {
+    mlir::Value buffer;
+    llvm::SmallVector<mlir::Value> indices;
+    /// The buffer dimension that the vector loop runs along, or -1.
+    int along = -1;
+  };
+  Access access(const NestPoint &point, unsigned operand);
+  mlir::Value load(const NestPoint &point, unsigned operand);
+  mlir::Value loadLanes(const NestPoint &point, Access access);
+  mlir::Value gather(const NestPoint &point, mlir::memref::LoadOp load, llvm::ArrayRef<mlir::Value> indices);
+  mlir::Value buffer(unsigned operand);
+  /// A buffer of bools as bytes: a vector of i1 in memory would be packed bits.
+  mlir::Value asBytes(mlir::Value buffer);
+  mlir::Value fromMemory(mlir::Value value, mlir::Type element);
+  mlir::Value toMemory(mlir::Value value);
+  mlir::Value splat(mlir::Value value, unsigned lanes);
+  mlir::Value flatView(mlir::Value buffer, mlir::Value &offset, llvm::SmallVector<mlir::Value> &strides);
+  mlir::Value constantOf(mlir::TypedAttr value, mlir::Type type);
+  llvm::SmallVector<mlir::Value> evaluate(const NestPoint &point, llvm::ArrayRef<mlir::Value> outputs, bool values);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  Kernel &kernel;
+  const NestOptions &options;
+};
+
+} // namespace pmap

@@ -1,0 +1,83 @@
+// Destination reuse: an op that writes a fresh tensor is told to write into one that may die there. It is a suggestion only:
+// where the old value is still wanted, bufferization sees the conflict and allocates after all, without a copy, because the
+// op never reads its destination.
+
+#include "compiler/Lower/Cpu/Passes.h"
+
+using namespace mlir;
+
+namespace pmap {
+namespace {
+
+// True when output `index` is written and never read, into a tensor that nobody else needs.
+bool writesFreshTensor(linalg::GenericOp generic, unsigned index) {
+  OpOperand *output = generic.getDpsInitOperand(index);
+  return output->get().getDefiningOp<tensor::EmptyOp>() && !generic.payloadUsesValueFromOperand(output);
+}
+
+// The value carried in the loop around `yield`, for its operand `index`: what the yielded value replaces.
+Value carriedValue(Operation *yield, unsigned index) {
+  if (auto loop = dyn_cast<scf::ForOp>(yield->getParentOp()))
+    return loop.getRegionIterArg(index);
+  if (auto loop = dyn_cast<scf::WhileOp>(yield->getParentOp())) {
+    // What enters the condition reaches the body through `scf.condition`.
+    Value entering = loop.getBeforeArguments()[index];
+    for (auto [position, passed] : llvm::enumerate(loop.getConditionOp().getArgs()))
+      if (passed == entering)
+        return loop.getAfterArguments()[position];
+  }
+  return Value();
+}
+
+void reuseCarried(Operation *yield) {
+  for (OpOperand &operand : yield->getOpOperands()) {
+    auto generic = operand.get().getDefiningOp<linalg::GenericOp>();
+    if (!generic || generic->getBlock() != yield->getBlock())
+      continue;
+    unsigned index = cast<OpResult>(operand.get()).getResultNumber();
+    Value carried = carriedValue(yield, operand.getOperandNumber());
+    if (carried && carried.getType() == operand.get().getType() && writesFreshTensor(generic, index))
+      generic.getDpsInitOperand(index)->set(carried);
+  }
+}
+
+// An input whose last use is this op, read at the very place that is written.
+void reuseDyingInput(linalg::GenericOp generic) {
+  if (generic.getNumReductionLoops() > 0)
+    return;
+  for (unsigned index = 0; index < generic.getNumDpsInits(); ++index) {
+    OpOperand *output = generic.getDpsInitOperand(index);
+    if (!writesFreshTensor(generic, index))
+      continue;
+    for (OpOperand *input : generic.getDpsInputOperands()) {
+      Value value = input->get();
+      Operation *definition = value.getDefiningOp();
+      if (!definition || value.getType() != output->get().getType() || isa<tensor::EmptyOp, arith::ConstantOp>(definition) ||
+          definition->getBlock() != generic->getBlock() ||
+          generic.getMatchingIndexingMap(input) != generic.getMatchingIndexingMap(output) || !value.hasOneUse())
+        continue;
+      output->set(value);
+      break;
+    }
+  }
+}
+
+struct ReuseDestinationsPass : PassWrapper<ReuseDestinationsPass, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReuseDestinationsPass)
+  StringRef getArgument() const final { return "pmap-cpu-reuse-destinations"; }
+  StringRef getDescription() const final { return "Write elementwise results where an operand dies"; }
+
+  void runOnOperation() final {
+    getOperation().walk([](Operation *op) {
+      if (isa<scf::YieldOp>(op))
+        reuseCarried(op);
+    });
+    getOperation().walk([](linalg::GenericOp generic) { reuseDyingInput(generic); });
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createReuseDestinationsPass() { return std::make_unique<ReuseDestinationsPass>(); }
+
+} // namespace pmap
