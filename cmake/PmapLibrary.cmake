@@ -28,6 +28,8 @@ function(pmap_compiler_target name)
   else()
     target_compile_options(${name} PRIVATE -fno-exceptions)
     if(NOT ARG_NOPCH AND TARGET pmapPrecompiled)
+      # The header was compiled with -fPIC; an executable's own -fPIE would reject it.
+      target_compile_options(${name} PRIVATE -fPIC)
       target_precompile_headers(${name} REUSE_FROM pmapPrecompiled)
     endif()
   endif()
