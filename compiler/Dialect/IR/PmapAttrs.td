@@ -19,7 +19,7 @@ def Pmap_ReductionKind : I32EnumAttr<"ReductionKind", "how values are combined",
   let genSpecializedAttr = 0;
 }
 def Pmap_ReductionKindAttr : EnumAttr<Pmap_Dialect, Pmap_ReductionKind, "reduction"> {
-  let assemblyFormat = "$value";
+  let assemblyFormat = "`` $value";
 }
 
 def Pmap_LayoutAttr : Pmap_Attr<"Layout", "layout", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {

@@ -15,7 +15,7 @@ def Pmap_YieldOp : Pmap_PureOp<"yield", [Terminator, ReturnLike, ParentOneOf<["M
   }];
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
   let hasVerifier = 0;
 }
 

@@ -1,0 +1,273 @@
+// The derivatives of the whole-array ops.
+#include "compiler/Dialect/IR/Pullbacks.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace pmap;
+
+namespace {
+
+using Cotangents = SmallVectorImpl<Value>;
+
+// The dimensions of `rank` that `dims` leaves, in order.
+SmallVector<int64_t> restOf(int64_t rank, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> rest;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(dims, dim))
+      rest.push_back(dim);
+  return rest;
+}
+
+// Undoes a reduction's shape: the dropped dimensions stretch.
+Value stretch(OpBuilder &builder, Location loc, Value reduced, RankedTensorType type, ArrayRef<int64_t> dims) {
+  return BroadcastOp::create(builder, loc, type, reduced, restOf(type.getRank(), dims));
+}
+
+// The product of the elements before each along `dim`, 1 for the first: exact where elements are zero, unlike a division.
+Value exclusiveProduct(OpBuilder &builder, Location loc, Value x, int64_t dim) {
+  RankedTensorType type = cast<RankedTensorType>(x.getType());
+  SmallVector<Size> sizes = sizesOf(type);
+  SmallVector<StringRef> low(type.getRank(), "0"), high(type.getRank(), "0");
+  low[dim] = "1";
+  sizes[dim] += Size(1);
+  Value one = splat(builder, loc, scalarOf(type), 1);
+  RankedTensorType longer = withSizes(type, sizes);
+  Value padded =
+      PadOp::create(builder, loc, longer, x, one, builder.getStrArrayAttr(low), builder.getStrArrayAttr(high));
+  Value products = ScanOp::create(builder, loc, longer, ReductionKind::Prod, padded, dim);
+  return SliceOp::create(builder, loc, type, products, zeroOffsets(builder, loc, type.getRank()), /*inBounds=*/true);
+}
+
+} // namespace
+
+Value pmap::pullProduct(OpBuilder &builder, Location loc, Value x, int64_t dim, Value stretched) {
+  auto type = cast<RankedTensorType>(x.getType());
+  auto reversed = [&](Value value) -> Value {
+    return ReverseOp::create(builder, loc, type, value, builder.getDenseI64ArrayAttr(dim));
+  };
+  Expr before(builder, loc, exclusiveProduct(builder, loc, x, dim));
+  Expr after(builder, loc, reversed(exclusiveProduct(builder, loc, reversed(x), dim)));
+  return before.with(stretched) * (before * after);
+}
+
+LogicalResult BroadcastOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  RankedTensorType input = cast<RankedTensorType>(getInput().getType());
+  RankedTensorType output = cast<RankedTensorType>(getType());
+  SmallVector<int64_t> summed = restOf(output.getRank(), getDims()), kept;
+  for (auto [from, to] : llvm::enumerate(getDims())) {
+    bool stretches = input.getDimSize(from) == 1 && output.getDimSize(to) != 1;
+    if (stretches)
+      summed.push_back(to);
+    else
+      kept.push_back(from);
+  }
+  Value sum = cotangents.front();
+  if (!summed.empty())
+    sum = ReduceOp::create(builder, getLoc(), ReductionKind::Sum, sum, summed);
+  // Dimensions of size 1 that stretched come back as such.
+  if (sum.getType() != input)
+    sum = BroadcastOp::create(builder, getLoc(), input, sum, kept);
+  result.push_back(sum);
+  return success();
+}
+
+LogicalResult ReduceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  Location loc = getLoc();
+  RankedTensorType type = cast<RankedTensorType>(getInput().getType());
+  Value stretched = stretch(builder, loc, cotangents.front(), type, getDims());
+  switch (getKind()) {
+  case ReductionKind::Sum:
+    result.push_back(stretched);
+    return success();
+  case ReductionKind::Max:
+  case ReductionKind::Min: {
+    // All elements that equal the extremum share the cotangent equally.
+    Expr x(builder, loc, getInput()), extremum = x.with(stretch(builder, loc, getResult(), type, getDims()));
+    Expr wins = select(x.compare(arith::CmpFPredicate::OEQ, extremum), x.number(1), x.number(0));
+    Value count = ReduceOp::create(builder, loc, ReductionKind::Sum, wins, getDims());
+    Expr share = wins / wins.with(stretch(builder, loc, count, type, getDims()));
+    result.push_back(x.with(stretched) * share);
+    return success();
+  }
+  case ReductionKind::Prod: {
+    // The reduced dimensions are merged into a last one, along which the products before and after each element are taken.
+    SmallVector<int64_t> perm = restOf(type.getRank(), getDims());
+    SmallVector<Size> sizes;
+    for (int64_t dim : perm)
+      sizes.push_back(sizeOf(type, dim));
+    int64_t last = perm.size();
+    Size merged(1);
+    for (int64_t dim : getDims()) {
+      perm.push_back(dim);
+      merged *= sizeOf(type, dim);
+    }
+    sizes.push_back(merged);
+    RankedTensorType mergedType = withSizes(type, sizes);
+    Value moved = TransposeOp::create(builder, loc, getInput(), perm);
+    Value x = ReshapeOp::create(builder, loc, mergedType, moved);
+    Value ct = stretch(builder, loc, cotangents.front(), mergedType, last);
+    Value dx = ReshapeOp::create(builder, loc, moved.getType(), pullProduct(builder, loc, x, last, ct));
+    result.push_back(TransposeOp::create(builder, loc, dx, invertPermutation(perm)));
+    return success();
+  }
+  default:
+    return failure();
+  }
+}
+
+LogicalResult ScanOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  Location loc = getLoc();
+  RankedTensorType type = cast<RankedTensorType>(getType());
+  int64_t dim = getDim();
+  DenseI64ArrayAttr along = builder.getDenseI64ArrayAttr(dim);
+  auto reversed = [&](Value value) -> Value { return ReverseOp::create(builder, loc, type, value, along); };
+  if (getKind() == ReductionKind::Sum) {
+    Value sum = ScanOp::create(builder, loc, type, ReductionKind::Sum, reversed(cotangents.front()), dim);
+    result.push_back(reversed(sum));
+    return success();
+  }
+  // y_i = x_i y_(i-1): backward, g_i = ct_i + x_(i+1) g_(i+1) and dx_i = g_i y_(i-1). A loop, exact where x is zero.
+  SmallVector<Size> sizes = sizesOf(type);
+  Value count = indexOf(builder, loc, sizes[dim]);
+  sizes[dim] = Size(1);
+  RankedTensorType row = withSizes(type, sizes);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0), one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value last = arith::SubIOp::create(builder, loc, count, one);
+  Value rowZero = splat(builder, loc, row, 0);
+  auto loop = scf::ForOp::create(builder, loc, zero, count, one, ValueRange{splat(builder, loc, type, 0), rowZero, rowZero});
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> offsets = zeroOffsets(builder, loc, type.getRank());
+    offsets[dim] = arith::SubIOp::create(builder, loc, last, loop.getInductionVar());
+    auto rowOf = [&](Value value) -> Value { return SliceOp::create(builder, loc, row, value, offsets, /*inBounds=*/true); };
+    Expr g(builder, loc, loop.getRegionIterArg(1));
+    Expr next = g.with(rowOf(cotangents.front())) + g.with(loop.getRegionIterArg(2)) * g;
+    Value sums = UpdateSliceOp::create(builder, loc, loop.getRegionIterArg(0), next, offsets, /*inBounds=*/true);
+    scf::YieldOp::create(builder, loc, ValueRange{sums, next, rowOf(getInput())});
+  }
+  Expr g(builder, loc, loop.getResult(0));
+  result.push_back(g * g.with(exclusiveProduct(builder, loc, getInput(), dim)));
+  return success();
+}
+
+LogicalResult DotOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  Location loc = getLoc();
+  Value ct = cotangents.front();
+  int64_t lhsRank = cast<RankedTensorType>(getLhs().getType()).getRank();
+  int64_t rhsRank = cast<RankedTensorType>(getRhs().getType()).getRank();
+  auto concat = [](ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+    SmallVector<int64_t> all(a);
+    llvm::append_range(all, b);
+    return all;
+  };
+  SmallVector<int64_t> lhsRest = restOf(lhsRank, concat(getLhsBatch(), getLhsContract()));
+  SmallVector<int64_t> rhsRest = restOf(rhsRank, concat(getRhsBatch(), getRhsContract()));
+  // Where the result's batch, lhs and rhs dimensions are.
+  int64_t batches = getLhsBatch().size(), split = batches + lhsRest.size();
+  SmallVector<int64_t> ctBatch = llvm::to_vector(llvm::seq<int64_t>(0, batches));
+  SmallVector<int64_t> ctLhs = llvm::to_vector(llvm::seq<int64_t>(batches, split));
+  SmallVector<int64_t> ctRhs = llvm::to_vector(llvm::seq<int64_t>(split, split + rhsRest.size()));
+
+  // A contraction leaves the contracted dimensions in the order of the side they are on: pair them by that order.
+  auto pairedInOrder = [](ArrayRef<int64_t> order, ArrayRef<int64_t> paired) {
+    SmallVector<std::pair<int64_t, int64_t>> pairs;
+    for (auto [key, value] : llvm::zip_equal(order, paired))
+      pairs.push_back({key, value});
+    llvm::sort(pairs);
+    return llvm::map_to_vector(pairs, [](auto pair) { return pair.second; });
+  };
+  // `dims[i]` is the operand's dimension that dimension i of `value` is.
+  auto inOperandOrder = [&](Value value, ArrayRef<int64_t> dims) -> Value {
+    return TransposeOp::create(builder, loc, value, invertPermutation(dims));
+  };
+
+  Value dLhs = DotOp::create(builder, loc, ct, getRhs(), ctBatch, getRhsBatch(), ctRhs, rhsRest);
+  SmallVector<int64_t> lhsDims = concat(concat(getLhsBatch(), lhsRest), pairedInOrder(getRhsContract(), getLhsContract()));
+  result.push_back(inOperandOrder(dLhs, lhsDims));
+
+  Value dRhs = DotOp::create(builder, loc, getLhs(), ct, getLhsBatch(), ctBatch, lhsRest, ctLhs);
+  SmallVector<int64_t> rhsDims = concat(concat(getRhsBatch(), pairedInOrder(getLhsContract(), getRhsContract())), rhsRest);
+  result.push_back(inOperandOrder(dRhs, rhsDims));
+  return success();
+}
+
+LogicalResult TransposeOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  result.push_back(TransposeOp::create(builder, getLoc(), cotangents.front(), invertPermutation(getPerm())));
+  return success();
+}
+
+LogicalResult ReshapeOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  result.push_back(ReshapeOp::create(builder, getLoc(), getInput().getType(), cotangents.front()));
+  return success();
+}
+
+LogicalResult ConcatOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  int64_t dim = getDim();
+  Size offset(0);
+  for (Value input : getInputs()) {
+    SmallVector<Value> offsets = zeroOffsets(builder, getLoc(), cast<RankedTensorType>(getType()).getRank());
+    offsets[dim] = indexOf(builder, getLoc(), offset);
+    result.push_back(SliceOp::create(builder, getLoc(), input.getType(), cotangents.front(), offsets, /*inBounds=*/true));
+    offset += sizeOf(input.getType(), dim);
+  }
+  return success();
+}
+
+LogicalResult ReverseOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  result.push_back(ReverseOp::create(builder, getLoc(), getType(), cotangents.front(), getDimsAttr()));
+  return success();
+}
+
+LogicalResult PadOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  Value ct = cotangents.front();
+  SmallVector<Value> offsets;
+  for (StringRef low : getLow().getAsValueRange<StringAttr>())
+    offsets.push_back(indexOf(builder, getLoc(), *Size::parse(low)));
+  result.push_back(SliceOp::create(builder, getLoc(), getInput().getType(), ct, offsets, /*inBounds=*/true));
+  // The margins' sum: the difference of two sums would lose digits.
+  Value hole = splat(builder, getLoc(), cast<RankedTensorType>(getInput().getType()), 0);
+  Value margins = UpdateSliceOp::create(builder, getLoc(), ct, hole, offsets, /*inBounds=*/true);
+  SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(offsets.size()));
+  result.push_back(ReduceOp::create(builder, getLoc(), ReductionKind::Sum, margins, all));
+  return success();
+}
+
+LogicalResult SortOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  // Each sorted element came from one place: scatter the cotangents back, in the flattened array of rows.
+  Location loc = getLoc();
+  RankedTensorType type = cast<RankedTensorType>(getType());
+  int64_t dim = getDim(), rank = type.getRank();
+  SmallVector<int64_t> perm = restOf(rank, dim);
+  perm.push_back(dim);
+  RankedTensorType integers = withElementType(type, builder.getI32Type());
+  Value order =
+      ArgSortOp::create(builder, loc, integers, getInput(), getDimAttr(), getDescendingAttr(), getIsUnsignedAttr());
+  Value ct = TransposeOp::create(builder, loc, cotangents.front(), perm);
+  order = TransposeOp::create(builder, loc, order, perm);
+  auto moved = cast<RankedTensorType>(ct.getType());
+  RankedTensorType flat = withSizes(moved, elementCountOf(moved)), flatIndices = withElementType(flat, builder.getI64Type());
+  // Row-major place of the row's start: the flat position rounded down to a multiple of the row's length.
+  Value position = IotaOp::create(builder, loc, flatIndices, 0);
+  Value length = splatIndex(builder, loc, flatIndices, indexOf(builder, loc, sizeOf(type, dim)));
+  Value start = arith::SubIOp::create(builder, loc, position, arith::RemSIOp::create(builder, loc, position, length));
+  Value flatOrder = ReshapeOp::create(builder, loc, withElementType(flat, builder.getI32Type()), order);
+  Value place = arith::AddIOp::create(builder, loc, start, arith::ExtSIOp::create(builder, loc, flatIndices, flatOrder));
+  Value flatCt = ReshapeOp::create(builder, loc, flat, ct);
+  Value scattered =
+      ScatterOp::create(builder, loc, ReductionKind::Sum, splat(builder, loc, flat, 0), place, flatCt, 0);
+  Value back = ReshapeOp::create(builder, loc, moved, scattered);
+  result.push_back(TransposeOp::create(builder, loc, back, invertPermutation(perm)));
+  return success();
+}
+
+LogicalResult CastOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  result.push_back(CastOp::create(builder, getLoc(), getInput().getType(), cotangents.front()));
+  return success();
+}
+
+LogicalResult StopGradientOp::pullback(OpBuilder &, ArrayRef<Value>, Cotangents &result) {
+  result.push_back(Value());
+  return success();
+}

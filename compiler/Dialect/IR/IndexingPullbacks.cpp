@@ -1,0 +1,77 @@
+// The derivatives of the indexing ops: reading a part is the transpose of adding into it.
+#include "compiler/Dialect/IR/Pullbacks.h"
+
+using namespace mlir;
+using namespace pmap;
+
+namespace {
+
+using Cotangents = SmallVectorImpl<Value>;
+
+Value zerosLike(OpBuilder &builder, Location loc, Value value) {
+  return splat(builder, loc, cast<RankedTensorType>(value.getType()), 0);
+}
+
+} // namespace
+
+LogicalResult ExtractOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  RankedTensorType type = cast<RankedTensorType>(getInput().getType());
+  if (type.getRank() == 0) {
+    result.push_back(cotangents.front());
+    return success();
+  }
+  RankedTensorType one = withSizes(type, SmallVector<Size>(type.getRank(), Size(1)));
+  Value element = splatScalar(builder, getLoc(), one, cotangents.front());
+  result.push_back(UpdateSliceOp::create(builder, getLoc(), zerosLike(builder, getLoc(), getInput()), element, getIndices(),
+                                         /*inBounds=*/true));
+  return success();
+}
+
+// The forward op has checked the bounds by the time its cotangent exists, so that the derivatives are marked in bounds.
+LogicalResult SliceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  result.push_back(UpdateSliceOp::create(builder, getLoc(), zerosLike(builder, getLoc(), getInput()), cotangents.front(),
+                                         getOffsets(), getStrides(), /*inBounds=*/true));
+  return success();
+}
+
+LogicalResult UpdateSliceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  Value ct = cotangents.front(), hole = zerosLike(builder, getLoc(), getUpdate());
+  result.push_back(
+      UpdateSliceOp::create(builder, getLoc(), ct, hole, getOffsets(), getStrides(), /*inBounds=*/true));
+  result.push_back(SliceOp::create(builder, getLoc(), getUpdate().getType(), ct, getOffsets(), getStridesAttr(),
+                                   builder.getUnitAttr()));
+  return success();
+}
+
+LogicalResult GatherOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  result.push_back(ScatterOp::create(builder, getLoc(), ReductionKind::Sum, zerosLike(builder, getLoc(), getInput()),
+                                     getIndices(), cotangents.front(), getDim(), getIsUnsigned()));
+  result.push_back(Value());
+  return success();
+}
+
+LogicalResult ScatterOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  Value ct = cotangents.front();
+  auto gathered = [&](Value value) -> Value {
+    return GatherOp::create(builder, getLoc(), value, getIndices(), getDim(), getIsUnsigned());
+  };
+  if (getKind() == ReductionKind::Sum) {
+    result.append({ct, Value(), gathered(ct)});
+    return success();
+  }
+  if (getKind() != ReductionKind::Max && getKind() != ReductionKind::Min)
+    return failure();
+  // All that equal the extremum, the old element included, share the cotangent equally.
+  auto wins = [&](Expr x, Expr extremum) {
+    return select(x.compare(arith::CmpFPredicate::OEQ, extremum), x.number(1), x.number(0));
+  };
+  Expr old(builder, getLoc(), getInput()), updates = old.with(getUpdates());
+  Expr oldWins = wins(old, old.with(getResult()));
+  Expr updateWins = wins(updates, updates.with(gathered(getResult())));
+  Value count = ScatterOp::create(builder, getLoc(), ReductionKind::Sum, oldWins, getIndices(), updateWins, getDim(),
+                                  getIsUnsigned());
+  // An element that nobody equals is NaN; its count would divide by zero to the NaN that is due.
+  Expr share = old.with(ct) / old.with(count);
+  result.append({share * oldWins, Value(), updates.with(gathered(share)) * updateWins});
+  return success();
+}

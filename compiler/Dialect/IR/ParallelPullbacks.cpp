@@ -1,0 +1,175 @@
+// The derivatives of the parallel ops (G2).
+#include "compiler/Dialect/IR/Pullbacks.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace pmap;
+
+namespace {
+
+using Cotangents = SmallVectorImpl<Value>;
+
+Size devicesAlong(ArrayRef<StringAttr> axes) {
+  Size devices(1);
+  for (StringAttr axis : axes)
+    devices *= Size::axis(axis.getValue());
+  return devices;
+}
+
+RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+// A value times the number of devices along `axes`.
+Expr timesDevices(Expr value, ArrayRef<StringAttr> axes) {
+  if (axes.empty())
+    return value;
+  return value * value.with(splatIndex(*value.builder, value.loc, value.type(),
+                                       indexOf(*value.builder, value.loc, devicesAlong(axes))));
+}
+
+// One all_reduce's rule for one operand x, result y and cotangent.
+struct AllReduceRule {
+  AllReduceOp op;
+  OpBuilder &builder;
+  Value x, y, cotangent;
+
+  Location loc() { return op.getLoc(); }
+  Axes axes() {
+    Axes result;
+    llvm::append_range(result, op.getAxes().getAsRange<StringAttr>());
+    return result;
+  }
+  // The axes over which x varies and those over which it does not (V8).
+  Axes varying() {
+    Axes result;
+    llvm::copy_if(axes(), std::back_inserter(result),
+                  [&](StringAttr axis) { return llvm::is_contained(varyOf(x.getType()), axis); });
+    return result;
+  }
+  Axes invariant() { return differenceOf(axes(), varyOf(x.getType())); }
+  Expr expr(Value value) { return Expr(builder, loc(), value); }
+  Value like(Value value, Type type) { return withVarianceOf(builder, loc(), value, type); }
+  Value reduced(ReductionKind kind, Value value, ArrayRef<StringAttr> over) {
+    return over.empty() ? value : AllReduceOp::create(builder, loc(), kind, value, over, op.getGroupsAttr()).getResult(0);
+  }
+
+  // psum <-> widen. Over an axis x is invariant over, psum multiplies; so does its transpose.
+  Value sum() { return timesDevices(expr(like(cotangent, x.getType())), invariant()); }
+
+  // With groups both ways are the same grouped psum; a result varies over the axis whether x does or not.
+  Value groupedSum() { return like(reduced(ReductionKind::Sum, cotangent, axes()), x.getType()); }
+
+  Value mean() {
+    Expr ct = expr(like(cotangent, x.getType()));
+    // Over an axis x is invariant over, the mean changes nothing.
+    return varying().empty() ? ct : ct / timesDevices(ct.number(1), varying());
+  }
+
+  Value groupedMean() {
+    Expr ct = expr(cotangent);
+    Expr members = ct.with(reduced(ReductionKind::Sum, ct.number(1), axes()));
+    return like(reduced(ReductionKind::Sum, ct / members, axes()), x.getType());
+  }
+
+  // Shared equally by the devices that hold the extremum.
+  Value extremum() {
+    if (varying().empty() && !op.getGroups())
+      return cotangent;
+    Expr mine = expr(like(x, op.getGroups() ? y.getType() : x.getType()));
+    Expr wins = select(mine.compare(arith::CmpFPredicate::OEQ, mine.with(like(y, mine.type()))), mine.number(1), mine.number(0));
+    Axes over = op.getGroups() ? axes() : varying();
+    Expr count = mine.with(like(reduced(ReductionKind::Sum, wins, over), mine.type()));
+    // With groups every member holds a cotangent of its own: the group's is their sum.
+    Value total = op.getGroups() ? reduced(ReductionKind::Sum, cotangent, over) : cotangent;
+    Expr ct = mine.with(like(total, mine.type()));
+    return like(ct * (wins / count), x.getType());
+  }
+
+  // By the products over the devices before and after each (G2): gathered, pulled back, and each takes its own.
+  Value product() {
+    // The forward value after each axis but the last, to walk back over.
+    SmallVector<Value> partial = {x};
+    for (StringAttr axis : axes())
+      partial.push_back(reduced(ReductionKind::Prod, WidenOp::create(builder, loc(), partial.back(), axis), axis));
+    Value ct = cotangent;
+    for (auto [i, axis] : llvm::reverse(llvm::enumerate(axes()))) {
+      Value mine = like(partial[i], WidenOp::create(builder, loc(), partial[i], axis).getType());
+      RankedTensorType mineType = tensorType(mine);
+      SmallVector<Size> sizes = sizesOf(mineType);
+      sizes.insert(sizes.begin(), Size::axis(axis.getValue()));
+      RankedTensorType all = makeTensorType(mineType.getElementType(), sizes, differenceOf(varyOf(mineType), axis));
+      Value gathered = AllGatherOp::create(builder, loc(), all, mine, axis, builder.getI64IntegerAttr(0), UnitAttr());
+      Value stretched = BroadcastOp::create(builder, loc(), all, ct);
+      Value pulled = pullProduct(builder, loc(), gathered, 0, stretched);
+      ct = like(ownBlock(pulled, axis, mineType), partial[i].getType());
+    }
+    return ct;
+  }
+
+  // This device's row of a value with one row per device along `axis`.
+  Value ownBlock(Value rows, StringAttr axis, RankedTensorType type) {
+    Value wide = WidenOp::create(builder, loc(), rows, axis);
+    SmallVector<Value> offsets = zeroOffsets(builder, loc(), tensorType(wide).getRank());
+    offsets[0] = ToIndexOp::create(builder, loc(), builder.getIndexType(), AxisIndexOp::create(builder, loc(), axis.getValue()), false);
+    SmallVector<Size> sizes = sizesOf(type);
+    sizes.insert(sizes.begin(), Size(1));
+    Value row = SliceOp::create(builder, loc(), withSizes(type, sizes), wide, offsets, /*inBounds=*/true);
+    return ReshapeOp::create(builder, loc(), type, row);
+  }
+
+  Value apply() {
+    bool grouped = op.getGroups().has_value();
+    switch (op.getKind()) {
+    case ReductionKind::Sum:
+      return grouped ? groupedSum() : sum();
+    case ReductionKind::Mean:
+      return grouped ? groupedMean() : mean();
+    case ReductionKind::Max:
+    case ReductionKind::Min:
+      return extremum();
+    case ReductionKind::Prod:
+      return grouped ? Value() : product();
+    default:
+      return Value();
+    }
+  }
+};
+
+} // namespace
+
+LogicalResult AllReduceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  if (getKind() == ReductionKind::Prod && getGroups())
+    return failure();
+  for (auto [x, y, ct] : llvm::zip_equal(getInputs(), getResults(), cotangents))
+    result.push_back(ct ? AllReduceRule{*this, builder, x, y, ct}.apply() : Value());
+  return success();
+}
+
+// The operand's own slice of the result's cotangent.
+LogicalResult AllGatherOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  Location loc = getLoc();
+  RankedTensorType input = cast<RankedTensorType>(getInput().getType());
+  Value wide = WidenOp::create(builder, loc, cotangents.front(), getAxisAttr());
+  int64_t dim = getDim();
+  RankedTensorType wideType = cast<RankedTensorType>(wide.getType());
+  SmallVector<Size> sizes = sizesOf(wideType);
+  sizes[dim] = getTiled() ? sizeOf(input, dim) : Size(1);
+  SmallVector<Value> offsets = zeroOffsets(builder, loc, wideType.getRank());
+  Value rank = ToIndexOp::create(builder, loc, builder.getIndexType(), AxisIndexOp::create(builder, loc, getAxis()), false);
+  offsets[dim] = arith::MulIOp::create(builder, loc, rank, indexOf(builder, loc, sizes[dim]));
+  Value own = SliceOp::create(builder, loc, withSizes(wideType, sizes), wide, offsets, /*inBounds=*/true);
+  if (!getTiled())
+    own = ReshapeOp::create(builder, loc, withVary(input, varyOf(wideType)), own);
+  result.push_back(withVarianceOf(builder, loc, own, input));
+  return success();
+}
+
+// The sum over the axes that the widen added.
+LogicalResult WidenOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  result.push_back(withVarianceOf(builder, getLoc(), cotangents.front(), getInput().getType()));
+  return success();
+}
+
+LogicalResult MoveOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  result.push_back(MoveOp::create(builder, getLoc(), getInput().getType(), cotangents.front()));
+  return success();
+}
