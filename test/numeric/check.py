@@ -53,7 +53,7 @@ class Test:
 
     def __init__(self, path):
         self.path = path
-        self.inputs, self.steps = [], []
+        self.steps = []
         self.devices, self.targets, self.args = [1], ["ref", "cpu"], []
         with open(path) as file:
             lines = iter(file.read().splitlines())
@@ -74,11 +74,10 @@ class Test:
                 name, _, expression = rest.partition("=")
                 options = dict(o.split("=") for o in (options or "").replace(" ", "").split(",") if o)
                 self.steps.append((kind, name.strip(), expression.strip(), options))
-                if kind == "input":
-                    self.inputs.append(name.strip())
 
     def evaluate(self, devices):
-        """All names bound, and the expectations as (leaf, value, options)."""
+        """The inputs by name, and the expectations as (leaf, value, options)."""
+        inputs = {}
         names = {"np": np, "rng": np.random.default_rng(12345), "devices": devices, "finite_difference": finite_difference}
         expected = []
         for kind, name, expression, options in self.steps:
@@ -87,13 +86,15 @@ class Test:
                 expected.append((name, np.asarray(value), options))
             else:
                 names[name] = value
-        return names, expected
+                if kind == "input":
+                    inputs[name] = value
+        return inputs, expected
 
 
-def write_inputs(test, names, folder):
+def write_inputs(inputs, folder):
+    """The command-line arguments for the inputs: scalars as text, arrays as files."""
     arguments = []
-    for name in test.inputs:
-        value = names[name]
+    for name, value in inputs.items():
         if isinstance(value, (bool, int, float)):
             arguments.append(f"{name}={str(value).lower()}")
         else:
@@ -146,11 +147,11 @@ def compare(leaf, actual, expected, options):
 
 def run(pmapc, test, target, devices, folder):
     """The problems of one run."""
-    names, expected = test.evaluate(devices)
+    inputs, expected = test.evaluate(devices)
     alone = [leaf for leaf, _, _ in expected] == ["_"]
     output = os.path.join(folder, "result.npy" if alone else "result.npz")
     command = [pmapc, "run", test.path, "--target", target, "--devices", str(devices), *test.args]
-    command += [*write_inputs(test, names, folder), "-o", output]
+    command += [*write_inputs(inputs, folder), "-o", output]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
         return [f"exit status {result.returncode}: {' '.join(command)}\n{result.stderr}{result.stdout}"]
