@@ -1,0 +1,429 @@
+#include "compiler/Syntax/TokenFilter.h"
+#include "PmapLexer.h"
+#include "PmapParser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/ConvertUTF.h"
+#include "llvm/Support/Unicode.h"
+
+namespace pmap {
+
+using grammar::PmapLexer;
+
+namespace {
+
+/// Our own token: positions are bytes of the file, and the text is looked up there, not copied.
+class SourceToken : public antlr4::CommonToken {
+public:
+  SourceToken(size_t type, uint32_t begin, uint32_t end, bool repair) : CommonToken(type), repair(repair) {
+    setStartIndex(begin);
+    setStopIndex(end);
+  }
+  std::string getText() const override { return {}; }
+  const bool repair;
+};
+
+/// Whether a newline after a token of this type cannot end a statement: binary operators, `=`, `->`, `:` and the comma; and the
+/// words after which an operand must come.
+bool continuesAfter(size_t type) {
+  switch (type) {
+  case PmapLexer::POW:
+  case PmapLexer::STAR:
+  case PmapLexer::SLASH:
+  case PmapLexer::DOUBLE_SLASH:
+  case PmapLexer::PERCENT:
+  case PmapLexer::AT:
+  case PmapLexer::PLUS:
+  case PmapLexer::MINUS:
+  case PmapLexer::DOT_DOT:
+  case PmapLexer::EQ:
+  case PmapLexer::NE:
+  case PmapLexer::LT:
+  case PmapLexer::LE:
+  case PmapLexer::GT:
+  case PmapLexer::GE:
+  case PmapLexer::AND:
+  case PmapLexer::OR:
+  case PmapLexer::NOT:
+  case PmapLexer::CAST:
+  case PmapLexer::WITH:
+  case PmapLexer::PIPE:
+  case PmapLexer::ASSIGN:
+  case PmapLexer::AUGMENT:
+  case PmapLexer::ARROW:
+  case PmapLexer::COLON:
+  case PmapLexer::COMMA:
+  case PmapLexer::IN:
+  case PmapLexer::ELSE:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool continuesBefore(size_t type) {
+  return type == PmapLexer::PIPE || type == PmapLexer::DOT || type == PmapLexer::ELSE;
+}
+
+bool isOpener(size_t type) {
+  return type == PmapLexer::LPAREN || type == PmapLexer::LBRACKET || type == PmapLexer::LBRACE;
+}
+
+bool isCloser(size_t type) {
+  return type == PmapLexer::RPAREN || type == PmapLexer::RBRACKET || type == PmapLexer::RBRACE;
+}
+
+size_t closerOf(size_t opener) {
+  return opener == PmapLexer::LPAREN     ? PmapLexer::RPAREN
+         : opener == PmapLexer::LBRACKET ? PmapLexer::RBRACKET
+                                         : PmapLexer::RBRACE;
+}
+
+/// What is written in Pmap for an operator of another language: the words of the message, the text to put in its place (empty when
+/// a whole expression must change), and the token that lets the parser go on.
+struct ForeignOperator {
+  llvm::StringRef hint, replacement;
+  size_t standIn; ///< 0: leave it out.
+};
+
+ForeignOperator foreignOperator(llvm::StringRef text) {
+  return llvm::StringSwitch<ForeignOperator>(text)
+      .Case("&&", {"write 'and'", "and", PmapLexer::AND})
+      .Case("||", {"write 'or'", "or", PmapLexer::OR})
+      .Case("!", {"write 'not'", "not ", PmapLexer::NOT})
+      .Case("^", {"a power is 'a ** b', an exclusive or 'bitxor(a, b)'", "", PmapLexer::POW})
+      .Case("&", {"a bitwise and is 'bitand(a, b)', a logical one 'a and b'", "", PmapLexer::AND})
+      .Case("|", {"a bitwise or is 'bitor(a, b)', a logical one 'a or b'", "", PmapLexer::OR})
+      .Case("~", {"a logical not is 'not a', flipped bits are 'bitxor(a, -1)'", "", PmapLexer::NOT})
+      .Case("<<", {"a shift to the left is 'shl(a, b)'", "", PmapLexer::STAR})
+      .Case(">>", {"a shift to the right is 'shr(a, b)'", "", PmapLexer::STAR})
+      .Case("++", {"write 'x = x + 1'", "", 0})
+      .Case("=>", {"a function value is 'fn(x) = x + 1', its result type stands after '->'", "", PmapLexer::ASSIGN})
+      .Case(":=", {"write 'let x = ...', or 'x = ...' for a variable", "=", PmapLexer::ASSIGN})
+      .Default({"there is no such operator", "", 0});
+}
+
+} // namespace
+
+/// One pass over the tokens of the lexer. The innermost open bracket decides what a newline means.
+class TokenFilter {
+public:
+  TokenFilter(TokenizedFile &out, DiagnosticEngine &diagnostics) : out(out), diagnostics(diagnostics) {}
+
+  void run(std::vector<std::unique_ptr<antlr4::Token>> &raw, const std::vector<uint32_t> &byteOffsets) {
+    for (size_t i = 0; i < raw.size(); ++i) {
+      const antlr4::Token &token = *raw[i];
+      uint32_t begin = bytes(byteOffsets, token.getStartIndex());
+      uint32_t end = bytes(byteOffsets, token.getStopIndex() + 1);
+      SourceRange range(&out.file_, begin, end);
+      switch (token.getType()) {
+      case PmapLexer::COMMENT:
+        addComment(range);
+        break;
+      case PmapLexer::NEWLINE:
+        pendingNewline = true;
+        atLineStart = true;
+        break;
+      case PmapLexer::SEP:
+        beforeToken(PmapLexer::SEP, range, raw, i);
+        separator(range);
+        break;
+      case PmapLexer::UNKNOWN:
+        reportUnknown(range);
+        break;
+      case PmapLexer::FOREIGN_OPERATOR: {
+        ForeignOperator foreign = foreignOperator(range.text());
+        auto builder =
+            diagnostics.error(Code::E0109, range, "'" + range.text() + "' is not an operator; " + foreign.hint);
+        if (!foreign.replacement.empty())
+          builder.fix(range, foreign.replacement);
+        if (foreign.standIn)
+          token_(foreign.standIn, range, raw, i);
+        break;
+      }
+      case PmapLexer::UNTERMINATED_STRING:
+        diagnostics.error(Code::E0105, range, "expected '\"' to end the string, got the end of the line")
+            .fix(range.endPoint(), "\"")
+            .report();
+        token_(PmapLexer::STRING, range, raw, i);
+        break;
+      case PmapLexer::SINGLE_QUOTED:
+        diagnostics.error(Code::E0105, range, "strings are written in double quotes")
+            .fix(range, "\"" + range.text().drop_front().drop_back() + "\"")
+            .report();
+        token_(PmapLexer::STRING, range, raw, i);
+        break;
+      default:
+        token_(token.getType(), range, raw, i);
+      }
+    }
+    finish();
+  }
+
+private:
+  static uint32_t bytes(const std::vector<uint32_t> &offsets, size_t index) {
+    return offsets.empty() ? static_cast<uint32_t>(index) : offsets[std::min(index, offsets.size() - 1)];
+  }
+
+  void emit(size_t type, SourceRange range, bool repair = false) {
+    out.tokens.push_back({type, range.begin, range.end, repair});
+    if (type != PmapLexer::SEP)
+      lastEnd = range.end;
+  }
+
+  size_t lastType() const { return out.tokens.empty() ? size_t(PmapLexer::SEP) : out.tokens.back().type; }
+
+  bool newlineSeparates() const { return open.empty() || open.back().type == PmapLexer::LBRACE; }
+
+  /// Ends a statement, unless there is none to end.
+  void separator(SourceRange range) {
+    if (lastType() != PmapLexer::SEP && lastType() != PmapLexer::LBRACE)
+      emit(PmapLexer::SEP, range);
+  }
+  void separatorAtEndOfLine() { separator({&out.file_, lastEnd, lastEnd}); }
+
+  /// Everything a newline before this token means.
+  void beforeToken(size_t type, SourceRange range, const std::vector<std::unique_ptr<antlr4::Token>> &raw, size_t i) {
+    out.empty = false;
+    if (atLineStart && !open.empty() && startsItem(range, raw, i))
+      closeEverything(range);
+    if (pendingNewline && newlineSeparates() && !continuesAfter(lastType()) && !continuesBefore(type))
+      separatorAtEndOfLine();
+    pendingNewline = false;
+    atLineStart = false;
+  }
+
+  void token_(size_t type, SourceRange range, const std::vector<std::unique_ptr<antlr4::Token>> &raw, size_t i) {
+    beforeToken(type, range, raw, i);
+    if (isOpener(type)) {
+      open.push_back({type, range});
+      emit(type, range);
+    } else if (isCloser(type)) {
+      close(type, range);
+    } else {
+      emit(type, range);
+    }
+  }
+
+  /// A definition that starts in the first column cannot be inside brackets: something before it was not closed. Without this, one
+  /// missing bracket would swallow the rest of the file.
+  bool startsItem(SourceRange range, const std::vector<std::unique_ptr<antlr4::Token>> &raw, size_t i) const {
+    if (range.begin != 0 && out.file_.text()[range.begin - 1] != '\n')
+      return false;
+    size_t next = i + 1 < raw.size() ? raw[i + 1]->getType() : antlr4::Token::EOF;
+    switch (raw[i]->getType()) {
+    case PmapLexer::FN:
+    case PmapLexer::TYPE:
+      return next == PmapLexer::NAME;
+    case PmapLexer::CONST:
+    case PmapLexer::IMPORT:
+      return next != PmapLexer::COLON;
+    case PmapLexer::EXPORT:
+      return next == PmapLexer::FN;
+    case PmapLexer::TEST:
+      return next == PmapLexer::STRING;
+    default:
+      return false;
+    }
+  }
+
+  void close(size_t type, SourceRange range) {
+    // The nearest bracket that this one closes. A round or square one does not reach beyond a block.
+    size_t match = open.size();
+    while (match > 0 && closerOf(open[match - 1].type) != type) {
+      if (type != PmapLexer::RBRACE && open[match - 1].type == PmapLexer::LBRACE) {
+        match = 0;
+        break;
+      }
+      --match;
+    }
+    if (match == 0) {
+      diagnostics
+          .error(Code::E0102, range,
+                 open.empty() ? "'" + range.text() + "' closes nothing"
+                              : "'" + range.text() + "' closes nothing; expected '" +
+                                    tokenText(closerOf(open.back().type)) + "' first")
+          .report();
+      return;
+    }
+    while (open.size() > match)
+      closeMissing(range, "'" + range.text() + "'");
+    if (type == PmapLexer::RBRACE)
+      separatorAtEndOfLine();
+    open.pop_back();
+    emit(type, range);
+  }
+
+  void closeMissing(SourceRange at, const llvm::Twine &got) {
+    Bracket bracket = open.pop_back_val();
+    std::string closer = tokenText(closerOf(bracket.type));
+    diagnostics.error(Code::E0102, at, "expected '" + closer + "', got " + got)
+        .note(bracket.range, "the '" + bracket.range.text() + "' is here")
+        .report();
+    SourceRange end(&out.file_, lastEnd, lastEnd);
+    if (bracket.type == PmapLexer::LBRACE)
+      separator(end);
+    emit(closerOf(bracket.type), end, /*repair=*/true);
+  }
+
+  void closeEverything(SourceRange at) {
+    // One message is enough: the innermost bracket is the one that was forgotten, more likely than not.
+    closeMissing(at, "a new definition");
+    DiagnosticTrial quiet(diagnostics);
+    while (!open.empty())
+      closeMissing(at, "a new definition");
+  }
+
+  void finish() {
+    SourceRange end = out.file_.endOfFile();
+    out.incomplete = !open.empty() || (!out.empty && continuesAfter(lastType()));
+    if (!open.empty()) {
+      closeMissing(end, "the end of the file");
+      DiagnosticTrial quiet(diagnostics);
+      while (!open.empty())
+        closeMissing(end, "the end of the file");
+    }
+    separatorAtEndOfLine();
+    emit(antlr4::Token::EOF, end);
+  }
+
+  void addComment(SourceRange range) {
+    llvm::StringRef text = range.text().rtrim();
+    range.end = range.begin + static_cast<uint32_t>(text.size());
+    out.comments_.push_back({range, text.str(), atLineStart});
+  }
+
+  void reportUnknown(SourceRange range) {
+    llvm::StringRef text = range.text();
+    auto plain = llvm::StringSwitch<llvm::StringRef>(text)
+                     .Cases({"“", "”", "„", "«", "»"}, "\"")
+                     .Cases({"−", "–", "—"}, "-")
+                     .Cases({"×", "·"}, "*")
+                     .Case("≤", "<=")
+                     .Case("≥", ">=")
+                     .Case("≠", "!=")
+                     .Case("→", "->")
+                     .Case("…", "...")
+                     .Case("÷", "/")
+                     .Default("");
+    bool printable = llvm::sys::unicode::columnWidthUTF8(text) > 0;
+    std::string shown = printable ? "'" + text.str() + "'" : "an invisible character";
+    auto builder = diagnostics.error(Code::E0103, range, shown + " is not part of the language");
+    if (!plain.empty())
+      builder.fix(range, plain);
+  }
+
+  struct Bracket {
+    size_t type;
+    SourceRange range;
+  };
+
+  TokenizedFile &out;
+  DiagnosticEngine &diagnostics;
+  llvm::SmallVector<Bracket> open;
+  uint32_t lastEnd = 0;
+  bool pendingNewline = false;
+  bool atLineStart = true;
+};
+
+namespace {
+
+/// The first byte that is not UTF-8, or the size of the text.
+size_t validPrefix(llvm::StringRef text) {
+  auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.begin()), *cursor = begin;
+  auto *end = reinterpret_cast<const llvm::UTF8 *>(text.end());
+  while (cursor < end && (*cursor < 0x80 || llvm::isLegalUTF8Sequence(cursor, end)))
+    cursor += llvm::getNumBytesForUTF8(*cursor);
+  return static_cast<size_t>(cursor - begin);
+}
+
+/// The byte offset of each character, and of the end; empty when the two are the same.
+std::vector<uint32_t> characterOffsets(llvm::StringRef text) {
+  if (llvm::all_of(text, [](unsigned char c) { return c < 0x80; }))
+    return {};
+  std::vector<uint32_t> offsets;
+  for (size_t i = 0; i < text.size(); ++i)
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80)
+      offsets.push_back(static_cast<uint32_t>(i));
+  offsets.push_back(static_cast<uint32_t>(text.size()));
+  return offsets;
+}
+
+} // namespace
+
+TokenizedFile::TokenizedFile(const SourceFile &file, DiagnosticEngine &diagnostics) : file_(file) {
+  llvm::StringRef text = file.text();
+  size_t valid = validPrefix(text);
+  if (valid < text.size() || text.contains('\0')) {
+    auto at = static_cast<uint32_t>(std::min(valid, text.find('\0')));
+    diagnostics
+        .error(Code::E0117, {&file, at, at}, "expected text in UTF-8, got the byte 0x" +
+                                                 llvm::utohexstr(static_cast<unsigned char>(text[at]), true, 2))
+        .report();
+    text = text.take_front(at);
+  }
+  antlr4::ANTLRInputStream input;
+  // A mark at the start of the file is dropped by ANTLR, which would shift every position.
+  size_t skipped = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+  input.load(text.drop_front(skipped).str());
+  PmapLexer lexer(&input);
+  lexer.removeErrorListeners();
+  auto raw = lexer.getAllTokens();
+  std::vector<uint32_t> offsets = characterOffsets(text.drop_front(skipped));
+  if (skipped) {
+    if (offsets.empty())
+      for (size_t i = 0; i <= text.size() - skipped; ++i)
+        offsets.push_back(static_cast<uint32_t>(i));
+    for (uint32_t &offset : offsets)
+      offset += skipped;
+  }
+  TokenFilter(*this, diagnostics).run(raw, offsets);
+}
+
+std::unique_ptr<antlr4::TokenSource> TokenizedFile::source() const {
+  std::vector<std::unique_ptr<antlr4::Token>> list;
+  list.reserve(tokens.size());
+  for (const Token &t : tokens)
+    list.push_back(std::make_unique<SourceToken>(t.type, t.begin, t.end, t.repair));
+  return std::make_unique<antlr4::ListTokenSource>(std::move(list));
+}
+
+SourceRange TokenizedFile::range(const antlr4::Token *token) const { return range(token, token); }
+
+SourceRange TokenizedFile::range(const antlr4::Token *first, const antlr4::Token *last) const {
+  return {&file_, static_cast<uint32_t>(first->getStartIndex()), static_cast<uint32_t>(last->getStopIndex())};
+}
+
+bool TokenizedFile::isRepair(const antlr4::Token *token) const {
+  auto *own = dynamic_cast<const SourceToken *>(token);
+  return own && own->repair;
+}
+
+std::string tokenText(size_t type) {
+  switch (type) {
+  case PmapLexer::NAME:
+    return "a name";
+  case PmapLexer::NUMBER:
+    return "a number";
+  case PmapLexer::STRING:
+    return "a string";
+  case PmapLexer::SEP:
+    return "the end of the line";
+  case antlr4::Token::EOF:
+    return "the end of the file";
+  default: {
+    // The literal names of the grammar stand in quotes of their own.
+    static const PmapLexer lexer(nullptr);
+    std::string literal = lexer.getVocabulary().getLiteralName(type);
+    return literal.size() >= 2 ? literal.substr(1, literal.size() - 2) : literal;
+  }
+  }
+}
+
+bool isReservedWord(size_t type) {
+  if (type == PmapLexer::TYPE || type == PmapLexer::TEST || type == PmapLexer::AS)
+    return false;
+  return type >= PmapLexer::IMPORT && type <= PmapLexer::FALSE;
+}
+
+} // namespace pmap
