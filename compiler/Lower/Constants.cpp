@@ -120,15 +120,10 @@ SymbolRefAttr declareRuntimeFunction(ModuleOp module, StringRef name, FunctionTy
   return FlatSymbolRefAttr::get(module.getContext(), name);
 }
 
-void declarePacked(Operation *function, ArrayRef<Type> arguments, ArrayRef<Type> results) {
-  auto module = function->getParentOfType<ModuleOp>();
-  Builder attributes(module.getContext());
-  function->setAttr("pmap.packed_arguments", attributes.getTypeArrayAttr(arguments));
-  function->setAttr("pmap.packed_results", attributes.getTypeArrayAttr(results));
+StringRef declarePacked(ModuleOp module, Location loc, StringRef function) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(module.getContext()), {pointerType(module.getContext())});
-  LLVM::LLVMFuncOp::create(builder, function->getLoc(), (SymbolTable::getSymbolName(function).getValue() + ".packed").str(),
-                           type);
+  return LLVM::LLVMFuncOp::create(builder, loc, (function + ".packed").str(), type).getName();
 }
 
 } // namespace pmap

@@ -41,7 +41,7 @@ private:
 mlir::SymbolRefAttr declareRuntimeFunction(mlir::ModuleOp module, llvm::StringRef name, mlir::FunctionType type,
                                            llvm::ArrayRef<llvm::StringRef> llvmAttributes = {});
 
-/// Declares `@f.packed` for a function `@f` and marks `@f` so that `pmap-pack-entries` gives it a body.
-void declarePacked(mlir::Operation *function, llvm::ArrayRef<mlir::Type> arguments, llvm::ArrayRef<mlir::Type> results);
+/// Declares the packed form `@f.packed` of a device body, so that a descriptor can name it before it has a body.
+llvm::StringRef declarePacked(mlir::ModuleOp module, mlir::Location loc, llvm::StringRef function);
 
 } // namespace pmap

@@ -18,9 +18,6 @@ std::unique_ptr<mlir::Pass> createPmapToLinalgPass();
 /// `pmap_rt.call` becomes `llvm.call` with pointers to descriptors or elements.
 std::unique_ptr<mlir::Pass> createLowerRuntimeCallsPass();
 
-/// `pmap-pack-entries`, on a module in the LLVM dialect: gives every declared `@f.packed` its body.
-std::unique_ptr<mlir::Pass> createPackEntriesPass();
-
 /// Makes the passes above known to pmap-opt.
 void registerLowerPasses();
 

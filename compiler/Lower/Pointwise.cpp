@@ -1,0 +1,256 @@
+// Ops that compute each element of their result from elements of their operands: one `linalg.generic` each, or plain scalar
+// ops where the result has a single element.
+#include "compiler/Lower/Translator.h"
+
+using namespace mlir;
+
+namespace pmap {
+
+void Translator::pointwise(Value oldResult, ArrayRef<PointOperand> operands, Body body) {
+  Location loc = oldResult.getLoc();
+  auto type = cast<RankedTensorType>(oldResult.getType());
+  Kept kept = keptDims(type);
+  unsigned dimCount = kept.dims.size();
+  Type element = type.getElementType();
+
+  // Scalars are captured, arrays become inputs, each pair of array and map once.
+  struct Source {
+    Value scalar;
+    unsigned input = 0;
+    Type type;
+  };
+  SmallVector<Source> sources;
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  for (const PointOperand &operand : operands) {
+    auto operandType = dyn_cast<RankedTensorType>(operand.old.getType());
+    if (!operandType) {
+      sources.push_back({view(operand.old).base, 0, operand.old.getType()});
+      continue;
+    }
+    SmallVector<AffineExpr> exprs = kept.exprs;
+    if (operand.map) {
+      exprs.clear();
+      for (AffineExpr expr : operand.map.getResults())
+        exprs.push_back(expr.replaceDims(kept.exprs));
+    }
+    Operand source = operandFor(operand.old, dimCount, exprs, loc);
+    if (source.isScalar()) {
+      sources.push_back({source.base, 0, operandType.getElementType()});
+      continue;
+    }
+    unsigned input = 0;
+    while (input < inputs.size() && (inputs[input] != source.base || maps[input] != source.map))
+      ++input;
+    if (input == inputs.size()) {
+      inputs.push_back(source.base);
+      maps.push_back(source.map);
+    }
+    sources.push_back({nullptr, input, operandType.getElementType()});
+  }
+
+  auto compute = [&](OpBuilder &builder, Location at, ValueRange elements) {
+    SmallVector<Value> values;
+    for (const Source &source : sources)
+      values.push_back(source.scalar ? source.scalar : fromStored(builder, at, elements[source.input], source.type));
+    auto indexOf = [&](int64_t dim) -> Value {
+      auto expr = dyn_cast<AffineDimExpr>(kept.exprs[dim]);
+      if (!expr)
+        return arith::ConstantIndexOp::create(builder, at, 0);
+      return linalg::IndexOp::create(builder, at, expr.getPosition());
+    };
+    return body(builder, values, indexOf);
+  };
+
+  auto resultMap = AffineMap::get(type.getRank(), 0, {}, b.getContext());
+  if (dimCount == 0) {
+    setView(oldResult, compute(b, loc, {}), resultMap);
+    return;
+  }
+  SmallVector<OpFoldResult> some;
+  SmallVector<AffineExpr> resultExprs;
+  SmallVector<OpFoldResult> all = mixedSizes(type, loc);
+  for (int64_t dim : kept.dims) {
+    some.push_back(all[dim]);
+    resultExprs.push_back(b.getAffineDimExpr(dim));
+  }
+  Value destination = empty(loc, some, stored(element));
+  maps.push_back(b.getMultiDimIdentityMap(dimCount));
+  SmallVector<utils::IteratorType> iterators(dimCount, utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(b, loc, destination.getType(), inputs, destination, maps, iterators,
+                                           [&](OpBuilder &builder, Location at, ValueRange elements) {
+                                             Value value = compute(builder, at, elements);
+                                             linalg::YieldOp::create(builder, at, toStored(builder, at, value));
+                                           });
+  if (dimCount == type.getRank())
+    set(oldResult, generic.getResult(0));
+  else
+    setView(oldResult, generic.getResult(0), AffineMap::get(type.getRank(), 0, resultExprs, b.getContext()));
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// arith and math
+//===--------------------------------------------------------------------------------------------------------------===//
+
+/// The op `op` on single elements. Where C and LLVM leave the result undefined, the language's own: overflow of a division
+/// wraps, and shifting by the width or more shifts everything out. That a divisor is not 0 has been checked.
+static Value createElement(OpBuilder &b, Operation *op, ValueRange operands, Type resultType) {
+  Location loc = op->getLoc();
+  auto constant = [&](Type type, int64_t value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+  };
+  // INT_MIN / -1 traps on x86: divide by 1 instead and negate.
+  auto signedDivision = [&](auto divide, bool isRest) -> Value {
+    Value lhs = operands[0], rhs = operands[1];
+    if (matchPattern(rhs, m_Constant()))
+      return divide(lhs, rhs);
+    Value minusOne = constant(rhs.getType(), -1), one = constant(rhs.getType(), 1), zero = constant(rhs.getType(), 0);
+    Value negates = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rhs, minusOne);
+    Value result = divide(lhs, arith::SelectOp::create(b, loc, negates, one, rhs));
+    if (isRest)
+      return result;
+    return arith::SelectOp::create(b, loc, negates, arith::SubIOp::create(b, loc, zero, lhs), result);
+  };
+  if (isa<arith::DivSIOp>(op))
+    return signedDivision([&](Value l, Value r) -> Value { return arith::DivSIOp::create(b, loc, l, r); }, false);
+  if (isa<arith::RemSIOp>(op))
+    return signedDivision([&](Value l, Value r) -> Value { return arith::RemSIOp::create(b, loc, l, r); }, true);
+  if (isa<arith::FloorDivSIOp>(op))
+    return signedDivision([&](Value l, Value r) { return createFloorDiv(b, loc, l, r); }, false);
+  if (isa<arith::ShLIOp, arith::ShRUIOp, arith::ShRSIOp>(op)) {
+    Type type = resultType;
+    int64_t width = type.getIntOrFloatBitWidth();
+    Value amount = operands[1], last = constant(type, width - 1), zero = constant(type, 0);
+    Value within = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule, amount, last);
+    Value clamped = arith::SelectOp::create(b, loc, within, amount, last);
+    if (isa<arith::ShRSIOp>(op))
+      return arith::ShRSIOp::create(b, loc, operands[0], clamped);
+    Value shifted = isa<arith::ShLIOp>(op) ? Value(arith::ShLIOp::create(b, loc, operands[0], clamped))
+                                           : Value(arith::ShRUIOp::create(b, loc, operands[0], clamped));
+    return arith::SelectOp::create(b, loc, within, shifted, zero);
+  }
+  OperationState state(loc, op->getName().getStringRef(), operands, resultType, op->getAttrs());
+  return b.create(state)->getResult(0);
+}
+
+LogicalResult Translator::translateElementwise(Operation *op) {
+  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp,
+          arith::CeilDivUIOp>(op))
+    checkDivisor(op, op->getOperand(1));
+  SmallVector<PointOperand> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back({operand, {}});
+  Type element = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  pointwise(op->getResult(0), operands, [&](OpBuilder &builder, ValueRange elements, function_ref<Value(int64_t)>) {
+    return createElement(builder, op, elements, element);
+  });
+  return success();
+}
+
+LogicalResult Translator::translateConstant(arith::ConstantOp op) {
+  auto type = dyn_cast<RankedTensorType>(op.getType());
+  if (!type) {
+    set(op, b.clone(*op)->getResult(0));
+    return success();
+  }
+  auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (!elements)
+    return op.emitError("has a constant that is not dense");
+  if (elements.isSplat()) {
+    Value value = arith::ConstantOp::create(b, op.getLoc(), cast<TypedAttr>(elements.getSplatValue<Attribute>()));
+    setView(op, value, AffineMap::get(type.getRank(), 0, {}, b.getContext()));
+    return success();
+  }
+  auto plainType = RankedTensorType::get(type.getShape(), type.getElementType());
+  DenseElementsAttr values = elements.reshape(plainType);
+  if (type.getElementType().isInteger(1))
+    values = DenseIntElementsAttr::get(plainType, SmallVector<bool>(elements.getValues<bool>())).mapValues(
+        b.getI8Type(), [](const APInt &bit) { return bit.zext(8); });
+  set(op, arith::ConstantOp::create(b, op.getLoc(), values));
+  return success();
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Ops that only change which element is meant
+//===--------------------------------------------------------------------------------------------------------------===//
+
+void Translator::translateBroadcast(BroadcastOp op) {
+  auto from = cast<RankedTensorType>(op.getInput().getType()), to = cast<RankedTensorType>(op.getType());
+  SmallVector<AffineExpr> exprs;
+  for (auto [dim, target] : llvm::enumerate(op.getDims()))
+    exprs.push_back(from.getDimSize(dim) == 1 && to.getDimSize(target) != 1 ? b.getAffineConstantExpr(0)
+                                                                           : b.getAffineDimExpr(target));
+  View source = view(op.getInput());
+  auto outer = AffineMap::get(to.getRank(), 0, exprs, b.getContext());
+  setView(op, source.base, source.map.compose(outer));
+}
+
+void Translator::translateTranspose(TransposeOp op) {
+  ArrayRef<int64_t> perm = op.getPerm();
+  SmallVector<AffineExpr> exprs(perm.size());
+  for (auto [result, operand] : llvm::enumerate(perm))
+    exprs[operand] = b.getAffineDimExpr(result);
+  View source = view(op.getInput());
+  setView(op, source.base, source.map.compose(AffineMap::get(perm.size(), 0, exprs, b.getContext())));
+}
+
+static Value indexAs(OpBuilder &b, Location loc, Value index, Type type) {
+  if (type.isIndex())
+    return index;
+  if (isa<IntegerType>(type))
+    return arith::IndexCastOp::create(b, loc, type, index);
+  Value wide = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+  return arith::SIToFPOp::create(b, loc, type, wide);
+}
+
+void Translator::translateIota(IotaOp op) {
+  Type element = cast<RankedTensorType>(op.getType()).getElementType();
+  pointwise(op, {}, [&](OpBuilder &builder, ValueRange, function_ref<Value(int64_t)> index) {
+    return indexAs(builder, op.getLoc(), index(op.getDim()), element);
+  });
+}
+
+void Translator::translateReverse(ReverseOp op) {
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(op.getType());
+  Value source = tensor(op.getInput());
+  Value one = index(1, loc);
+  DenseMap<int64_t, Value> lasts;
+  for (int64_t dim : op.getDims())
+    lasts[dim] = arith::SubIOp::create(b, loc, dimSize(type, dim, loc), one);
+  pointwise(op, {}, [&](OpBuilder &builder, ValueRange, function_ref<Value(int64_t)> index) {
+    SmallVector<Value> indices;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      Value i = index(dim);
+      indices.push_back(lasts.contains(dim) ? Value(arith::SubIOp::create(builder, loc, lasts[dim], i)) : i);
+    }
+    return fromStored(builder, loc, tensor::ExtractOp::create(builder, loc, source, indices), type.getElementType());
+  });
+}
+
+void Translator::translateGather(GatherOp op) {
+  Location loc = op.getLoc();
+  auto arrayType = cast<RankedTensorType>(op.getInput().getType());
+  auto indexType = cast<RankedTensorType>(op.getIndices().getType());
+  auto type = cast<RankedTensorType>(op.getType());
+  int64_t dim = op.getDim(), indexRank = indexType.getRank();
+  Value source = tensor(op.getInput());
+  checkIndices(op, op.getIndices(), op.getIsUnsigned(), dimSize(arrayType, dim, loc), dim);
+  SmallVector<AffineExpr> exprs;
+  for (int64_t i = 0; i < indexRank; ++i)
+    exprs.push_back(b.getAffineDimExpr(dim + i));
+  PointOperand indices{op.getIndices(), AffineMap::get(type.getRank(), 0, exprs, b.getContext())};
+  pointwise(op, indices, [&](OpBuilder &builder, ValueRange elements, function_ref<Value(int64_t)> index) {
+    SmallVector<Value> point;
+    for (int64_t i = 0; i < dim; ++i)
+      point.push_back(index(i));
+    Value row = elements[0];
+    point.push_back(op.getIsUnsigned() ? Value(arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), row))
+                                       : Value(arith::IndexCastOp::create(builder, loc, builder.getIndexType(), row)));
+    for (int64_t i = dim + indexRank; i < type.getRank(); ++i)
+      point.push_back(index(i));
+    return fromStored(builder, loc, tensor::ExtractOp::create(builder, loc, source, point), type.getElementType());
+  });
+}
+
+} // namespace pmap

@@ -1,0 +1,445 @@
+// Reductions, contractions, scans and scatters.
+#include "compiler/Lower/Translator.h"
+#include "pmap/runtime.h"
+
+using namespace mlir;
+using arith::CmpIPredicate;
+using utils::IteratorType;
+
+namespace pmap {
+
+TypedAttr reductionIdentity(OpBuilder &builder, ReductionKind kind, Type type) {
+  auto floating = dyn_cast<FloatType>(type);
+  unsigned width = type.getIntOrFloatBitWidth();
+  auto infinity = [&](bool negative) {
+    return builder.getFloatAttr(type, APFloat::getInf(floating.getFloatSemantics(), negative));
+  };
+  switch (kind) {
+  case ReductionKind::Prod:
+  case ReductionKind::And:
+    return floating ? TypedAttr(builder.getFloatAttr(type, 1.0)) : TypedAttr(builder.getIntegerAttr(type, 1));
+  case ReductionKind::Max:
+    return floating ? TypedAttr(infinity(true)) : TypedAttr(builder.getIntegerAttr(type, APInt::getSignedMinValue(width)));
+  case ReductionKind::Min:
+    return floating ? TypedAttr(infinity(false)) : TypedAttr(builder.getIntegerAttr(type, APInt::getSignedMaxValue(width)));
+  case ReductionKind::MinU:
+    return builder.getIntegerAttr(type, APInt::getMaxValue(width));
+  default:
+    return cast<TypedAttr>(builder.getZeroAttr(type));
+  }
+}
+
+Value combine(OpBuilder &b, Location loc, ReductionKind kind, Value lhs, Value rhs) {
+  bool floating = isa<FloatType>(lhs.getType());
+  switch (kind) {
+  case ReductionKind::Sum:
+  case ReductionKind::Mean:
+    return floating ? Value(arith::AddFOp::create(b, loc, lhs, rhs)) : Value(arith::AddIOp::create(b, loc, lhs, rhs));
+  case ReductionKind::Prod:
+    return floating ? Value(arith::MulFOp::create(b, loc, lhs, rhs)) : Value(arith::MulIOp::create(b, loc, lhs, rhs));
+  case ReductionKind::Max:
+    return floating ? Value(arith::MaximumFOp::create(b, loc, lhs, rhs)) : Value(arith::MaxSIOp::create(b, loc, lhs, rhs));
+  case ReductionKind::Min:
+    return floating ? Value(arith::MinimumFOp::create(b, loc, lhs, rhs)) : Value(arith::MinSIOp::create(b, loc, lhs, rhs));
+  case ReductionKind::MaxU:
+    return arith::MaxUIOp::create(b, loc, lhs, rhs);
+  case ReductionKind::MinU:
+    return arith::MinUIOp::create(b, loc, lhs, rhs);
+  case ReductionKind::And:
+    return arith::AndIOp::create(b, loc, lhs, rhs);
+  case ReductionKind::Or:
+    return arith::OrIOp::create(b, loc, lhs, rhs);
+  }
+  llvm_unreachable("a reduction kind without a combination");
+}
+
+namespace {
+
+/// f16 and bf16 sums accumulate in f32; all else in the type itself.
+Type accumulator(ReductionKind kind, Type element) {
+  bool narrow = element.isF16() || element.isBF16();
+  bool adds = kind == ReductionKind::Sum || kind == ReductionKind::Prod;
+  return narrow && adds ? Type(Float32Type::get(element.getContext())) : element;
+}
+
+Value widen(OpBuilder &b, Location loc, Value value, Type type) {
+  return value.getType() == type ? value : Value(arith::ExtFOp::create(b, loc, type, value));
+}
+
+/// A reduction: `dims` loops, of which those in `reduced` are combined into an accumulator of type `element`.
+struct Reduction {
+  unsigned dims;
+  SmallVector<unsigned> reduced;
+  bool isReduced(unsigned dim) const { return llvm::is_contained(reduced, dim); }
+
+  SmallVector<IteratorType> iterators() const {
+    return llvm::map_to_vector(llvm::seq(dims), [&](unsigned dim) {
+      return isReduced(dim) ? IteratorType::reduction : IteratorType::parallel;
+    });
+  }
+  AffineMap resultMap(MLIRContext *context) const {
+    SmallVector<AffineExpr> exprs;
+    for (unsigned dim = 0; dim < dims; ++dim)
+      if (!isReduced(dim))
+        exprs.push_back(getAffineDimExpr(dim, context));
+    return AffineMap::get(dims, 0, exprs, context);
+  }
+};
+
+} // namespace
+
+/// True when every one of `dims` loops shows in one of the maps, so that its bound is known.
+static bool coversLoops(unsigned dims, ArrayRef<AffineMap> maps) {
+  llvm::SmallBitVector seen(dims);
+  for (AffineMap map : maps)
+    for (AffineExpr expr : map.getResults())
+      if (auto dim = dyn_cast<AffineDimExpr>(expr))
+        seen.set(dim.getPosition());
+  return seen.all();
+}
+
+void Translator::translateReduce(ReduceOp op) {
+  Location loc = op.getLoc();
+  ReductionKind kind = op.getKind();
+  auto type = cast<RankedTensorType>(op.getInput().getType()), resultType = cast<RankedTensorType>(op.getType());
+  Type element = stored(type.getElementType()), running = accumulator(kind, element);
+  // Loops over dimensions of size 1 are left out.
+  Kept kept = keptDims(type);
+  Reduction loops{static_cast<unsigned>(kept.dims.size()), {}};
+  for (auto [loop, dim] : llvm::enumerate(kept.dims))
+    if (llvm::is_contained(op.getDims(), dim))
+      loops.reduced.push_back(loop);
+
+  if (loops.reduced.empty()) {
+    // Nothing to combine: the value with some dimensions of size 1 dropped.
+    SmallVector<AffineExpr> exprs;
+    unsigned next = 0;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      exprs.push_back(llvm::is_contained(op.getDims(), dim) ? b.getAffineConstantExpr(0) : b.getAffineDimExpr(next++));
+    View source = view(op.getInput());
+    auto outer = AffineMap::get(resultType.getRank(), 0, exprs, b.getContext());
+    if (resultType.getRank() == 0 && isa<TensorType>(source.base.getType()))
+      set(op, operandFor(op.getInput(), 0, exprs, loc).base);
+    else
+      setView(op, source.base, source.map.compose(outer));
+    return;
+  }
+
+  Operand input = operandFor(op.getInput(), loops.dims, kept.exprs, loc);
+  if (input.isScalar() || !coversLoops(loops.dims, input.map)) {
+    Value whole = tensor(op.getInput());
+    views[op.getInput()].base = whole;
+    views[op.getInput()].map = b.getMultiDimIdentityMap(type.getRank());
+    input = operandFor(op.getInput(), loops.dims, kept.exprs, loc);
+  }
+  SmallVector<OpFoldResult> sizesLeft, all = mixedSizes(type, loc);
+  for (auto [loop, dim] : llvm::enumerate(kept.dims))
+    if (!loops.isReduced(loop))
+      sizesLeft.push_back(all[dim]);
+  Value identity = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, running));
+  Value init = linalg::FillOp::create(b, loc, identity, empty(loc, sizesLeft, running)).getResult(0);
+  SmallVector<AffineMap> maps{input.map, loops.resultMap(b.getContext())};
+  auto generic = linalg::GenericOp::create(
+      b, loc, init.getType(), input.base, init, maps, loops.iterators(),
+      [&](OpBuilder &builder, Location at, ValueRange elements) {
+        Value value = widen(builder, at, elements[0], running);
+        linalg::YieldOp::create(builder, at, combine(builder, at, kind, value, elements[1]));
+      });
+  Value result = generic.getResult(0);
+  Type logical = resultType.getElementType();
+  // The result's dimensions of size 1 were no loops.
+  Kept keptResult = keptDims(resultType);
+  if (sizesLeft.empty()) {
+    Value value = tensor::ExtractOp::create(b, loc, result, ValueRange());
+    if (running != element)
+      value = arith::TruncFOp::create(b, loc, element, value);
+    setView(op, fromStored(b, loc, value, logical), AffineMap::get(resultType.getRank(), 0, {}, b.getContext()));
+    return;
+  }
+  if (running != element) {
+    SmallVector<AffineMap> both(2, b.getMultiDimIdentityMap(sizesLeft.size()));
+    SmallVector<IteratorType> parallel(sizesLeft.size(), IteratorType::parallel);
+    Value destination = empty(loc, sizesLeft, element);
+    result = linalg::GenericOp::create(b, loc, destination.getType(), result, destination, both, parallel,
+                                       [&](OpBuilder &builder, Location at, ValueRange elements) {
+                                         Value narrow = arith::TruncFOp::create(builder, at, element, elements[0]);
+                                         linalg::YieldOp::create(builder, at, narrow);
+                                       })
+                 .getResult(0);
+  }
+  if (keptResult.dims.size() == static_cast<size_t>(resultType.getRank()))
+    return set(op, result);
+  SmallVector<AffineExpr> exprs;
+  for (int64_t dim : keptResult.dims)
+    exprs.push_back(b.getAffineDimExpr(dim));
+  setView(op, result, AffineMap::get(resultType.getRank(), 0, exprs, b.getContext()));
+}
+
+// The extremum, then the lowest position that holds it: two reductions that both vectorize. An extremum that is NaN is held
+// where the element is NaN.
+void Translator::translateArgReduce(ArgReduceOp op) {
+  Location loc = op.getLoc();
+  ReductionKind kind = op.getKind();
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  int64_t rank = type.getRank(), reducedDim = op.getDim();
+  Type element = type.getElementType(), i32 = b.getI32Type();
+  Value array = tensor(op.getInput());
+  Value length = dimSize(type, reducedDim, loc);
+  bool isMax = kind == ReductionKind::Max || kind == ReductionKind::MaxU;
+  if (!sizeOf(type, reducedDim).provablyPositive())
+    failIf(b, loc, arith::CmpIOp::create(b, loc, CmpIPredicate::eq, length, index(0, loc)), PMAP_FAIL_EMPTY, {},
+           isMax ? "argmax" : "argmin");
+  Reduction loops{static_cast<unsigned>(rank), {static_cast<unsigned>(reducedDim)}};
+  SmallVector<OpFoldResult> left = mixedSizes(type, loc);
+  left.erase(left.begin() + reducedDim);
+  auto fill = [&](TypedAttr value) {
+    Value constant = arith::ConstantOp::create(b, loc, value);
+    return linalg::FillOp::create(b, loc, constant, empty(loc, left, value.getType())).getResult(0);
+  };
+  AffineMap full = b.getMultiDimIdentityMap(rank), reducedMap = loops.resultMap(b.getContext());
+  Value init = fill(reductionIdentity(b, kind, stored(element)));
+  Value extremum = linalg::GenericOp::create(b, loc, init.getType(), array, init, ArrayRef{full, reducedMap}, loops.iterators(),
+                                             [&](OpBuilder &builder, Location at, ValueRange e) {
+                                               linalg::YieldOp::create(builder, at, combine(builder, at, kind, e[0], e[1]));
+                                             })
+                       .getResult(0);
+  Value none = fill(b.getI32IntegerAttr(std::numeric_limits<int32_t>::max()));
+  Value position =
+      linalg::GenericOp::create(
+          b, loc, none.getType(), ValueRange{array, extremum}, none, ArrayRef{full, reducedMap, reducedMap}, loops.iterators(),
+          [&](OpBuilder &builder, Location at, ValueRange e) {
+            Value here = isa<FloatType>(element)
+                             // Unordered or equal: an ordinary element never compares so with an extremum that is a number,
+                             // and a NaN extremum does so with every element, hence the second test.
+                             ? Value(arith::CmpFOp::create(builder, at, arith::CmpFPredicate::UEQ, e[0], e[1]))
+                             : Value(arith::CmpIOp::create(builder, at, CmpIPredicate::eq, e[0], e[1]));
+            if (isa<FloatType>(element)) {
+              Value extremumIsNumber = arith::CmpFOp::create(builder, at, arith::CmpFPredicate::ORD, e[1], e[1]);
+              Value elementIsNan = arith::CmpFOp::create(builder, at, arith::CmpFPredicate::UNO, e[0], e[0]);
+              here = arith::AndIOp::create(builder, at, here,
+                                           arith::OrIOp::create(builder, at, extremumIsNumber, elementIsNan));
+            }
+            Value i = arith::IndexCastOp::create(builder, at, i32, linalg::IndexOp::create(builder, at, reducedDim));
+            Value candidate = arith::SelectOp::create(
+                builder, at, here, i,
+                arith::ConstantIntOp::create(builder, at, std::numeric_limits<int32_t>::max(), 32));
+            linalg::YieldOp::create(builder, at, Value(arith::MinSIOp::create(builder, at, candidate, e[2])));
+          })
+          .getResult(0);
+  if (rank == 1)
+    position = tensor::ExtractOp::create(b, loc, position, ValueRange());
+  set(op, position);
+}
+
+void Translator::translateDot(DotOp op) {
+  Location loc = op.getLoc();
+  auto lhsType = cast<RankedTensorType>(op.getLhs().getType()), rhsType = cast<RankedTensorType>(op.getRhs().getType());
+  auto resultType = cast<RankedTensorType>(op.getType());
+  Type element = stored(lhsType.getElementType());
+  Type running = accumulator(ReductionKind::Sum, element);
+  // Loops: the result's dimensions, then the contracted ones.
+  SmallVector<AffineExpr> lhsExprs(lhsType.getRank()), rhsExprs(rhsType.getRank());
+  unsigned next = 0;
+  for (auto [l, r] : llvm::zip(op.getLhsBatch(), op.getRhsBatch()))
+    lhsExprs[l] = rhsExprs[r] = b.getAffineDimExpr(next++);
+  for (int64_t dim = 0; dim < lhsType.getRank(); ++dim)
+    if (!llvm::is_contained(op.getLhsBatch(), dim) && !llvm::is_contained(op.getLhsContract(), dim))
+      lhsExprs[dim] = b.getAffineDimExpr(next++);
+  for (int64_t dim = 0; dim < rhsType.getRank(); ++dim)
+    if (!llvm::is_contained(op.getRhsBatch(), dim) && !llvm::is_contained(op.getRhsContract(), dim))
+      rhsExprs[dim] = b.getAffineDimExpr(next++);
+  Reduction loops{0, {}};
+  for (auto [l, r] : llvm::zip(op.getLhsContract(), op.getRhsContract())) {
+    loops.reduced.push_back(next);
+    lhsExprs[l] = rhsExprs[r] = b.getAffineDimExpr(next++);
+  }
+  loops.dims = next;
+  if (next == 0) {
+    // The product of two scalars.
+    Value lhs = scalar(op.getLhs()), rhs = scalar(op.getRhs());
+    return set(op, combine(b, loc, ReductionKind::Prod, lhs, rhs));
+  }
+  // A broadcast that hides a loop's bound is made into an array.
+  auto operand = [&](Value old, ArrayRef<AffineExpr> exprs) {
+    View &v = view(old);
+    auto type = cast<RankedTensorType>(old.getType());
+    llvm::SmallBitVector seen(type.getRank());
+    for (AffineExpr expr : v.map.getResults())
+      if (auto dim = dyn_cast<AffineDimExpr>(expr))
+        seen.set(dim.getPosition());
+    if (type.getRank() > 0 && seen.all())
+      return operandFor(old, next, exprs, loc);
+    if (type.getRank() == 0)
+      return Operand{v.base, AffineMap::get(next, 0, b.getContext())};
+    return Operand{tensor(old), AffineMap::get(next, 0, exprs, b.getContext())};
+  };
+  Operand lhs = operand(op.getLhs(), lhsExprs), rhs = operand(op.getRhs(), rhsExprs);
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  for (Operand *side : {&lhs, &rhs})
+    if (!side->isScalar()) {
+      inputs.push_back(side->base);
+      maps.push_back(side->map);
+    }
+  SmallVector<OpFoldResult> resultSizes = mixedSizes(resultType, loc);
+  Value zero = arith::ConstantOp::create(b, loc, cast<TypedAttr>(b.getZeroAttr(running)));
+  Value init = linalg::FillOp::create(b, loc, zero, empty(loc, resultSizes, running)).getResult(0);
+  maps.push_back(loops.resultMap(b.getContext()));
+  Value result = linalg::GenericOp::create(
+                     b, loc, init.getType(), inputs, init, maps, loops.iterators(),
+                     [&](OpBuilder &builder, Location at, ValueRange elements) {
+                       unsigned input = 0;
+                       Value l = widen(builder, at, lhs.isScalar() ? lhs.base : elements[input++], running);
+                       Value r = widen(builder, at, rhs.isScalar() ? rhs.base : elements[input++], running);
+                       Value product = combine(builder, at, ReductionKind::Prod, l, r);
+                       linalg::YieldOp::create(builder, at,
+                                               combine(builder, at, ReductionKind::Sum, elements.back(), product));
+                     })
+                     .getResult(0);
+  if (resultType.getRank() == 0) {
+    Value value = tensor::ExtractOp::create(b, loc, result, ValueRange());
+    return set(op, running == element ? value : Value(arith::TruncFOp::create(b, loc, element, value)));
+  }
+  if (running != element) {
+    SmallVector<AffineMap> both(2, b.getMultiDimIdentityMap(resultType.getRank()));
+    SmallVector<IteratorType> parallel(resultType.getRank(), IteratorType::parallel);
+    result = linalg::GenericOp::create(b, loc, convert(resultType), result, emptyLike(resultType, loc), both, parallel,
+                                       [&](OpBuilder &builder, Location at, ValueRange elements) {
+                                         Value narrow = arith::TruncFOp::create(builder, at, element, elements[0]);
+                                         linalg::YieldOp::create(builder, at, narrow);
+                                       })
+                 .getResult(0);
+  }
+  set(op, result);
+}
+
+// A loop along the dimension. Each step adds a slice to the one before it; the slices are whole arrays of the other dimensions, so
+// that the step vectorizes unless there are none.
+void Translator::translateScan(ScanOp op) {
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(op.getType());
+  int64_t rank = type.getRank(), dim = op.getDim();
+  Type element = type.getElementType(), running = accumulator(op.getKind(), element);
+  Value array = tensor(op.getInput()), destination = emptyLike(type, loc);
+  Value length = dimSize(type, dim, loc), zero = index(0, loc), one = index(1, loc);
+  Value identity = arith::ConstantOp::create(b, loc, reductionIdentity(b, op.getKind(), running));
+  if (rank == 1) {
+    auto loop = scf::ForOp::create(
+        b, loc, zero, length, one, ValueRange{identity, destination},
+        [&](OpBuilder &builder, Location at, Value i, ValueRange carried) {
+          Value value = widen(builder, at, tensor::ExtractOp::create(builder, at, array, i), running);
+          Value sum = combine(builder, at, op.getKind(), carried[0], value);
+          Value narrow = running == element ? sum : Value(arith::TruncFOp::create(builder, at, element, sum));
+          Value updated = tensor::InsertOp::create(builder, at, narrow, carried[1], i);
+          scf::YieldOp::create(builder, at, ValueRange{sum, updated});
+        });
+    return set(op, loop.getResult(1));
+  }
+  SmallVector<OpFoldResult> all = mixedSizes(type, loc), others = all;
+  others.erase(others.begin() + dim);
+  SmallVector<int64_t> shape(type.getShape());
+  shape.erase(shape.begin() + dim);
+  auto sliceType = RankedTensorType::get(shape, element);
+  Value init = linalg::FillOp::create(b, loc, identity, empty(loc, others, running)).getResult(0);
+  AffineMap full = b.getMultiDimIdentityMap(rank - 1);
+  SmallVector<IteratorType> parallel(rank - 1, IteratorType::parallel);
+  auto loop = scf::ForOp::create(b, loc, zero, length, one, ValueRange{init, destination});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value i = loop.getInductionVar();
+  SmallVector<OpFoldResult> offsets(rank, b.getIndexAttr(0)), counts = all, strides(rank, b.getIndexAttr(1));
+  offsets[dim] = i;
+  counts[dim] = b.getIndexAttr(1);
+  Value slice = tensor::ExtractSliceOp::create(b, loc, sliceType, array, offsets, counts, strides);
+  // In place: the running slice is the destination's own element.
+  Value before = loop.getRegionIterArg(0);
+  Value sum = linalg::GenericOp::create(b, loc, before.getType(), slice, before, ArrayRef{full, full}, parallel,
+                                        [&](OpBuilder &builder, Location at, ValueRange e) {
+                                          Value value = widen(builder, at, e[0], running);
+                                          linalg::YieldOp::create(builder, at, combine(builder, at, op.getKind(), e[1], value));
+                                        })
+                  .getResult(0);
+  Value part = sum;
+  if (running != element)
+    part = linalg::GenericOp::create(b, loc, sliceType, sum, empty(loc, others, element), ArrayRef{full, full}, parallel,
+                                     [&](OpBuilder &builder, Location at, ValueRange e) {
+                                       Value narrow = arith::TruncFOp::create(builder, at, element, e[0]);
+                                       linalg::YieldOp::create(builder, at, narrow);
+                                     })
+               .getResult(0);
+  Value updated = tensor::InsertSliceOp::create(b, loc, part, loop.getRegionIterArg(1), offsets, counts, strides);
+  scf::YieldOp::create(b, loc, ValueRange{sum, updated});
+  set(op, loop.getResult(1));
+}
+
+// A loop over the indices in row-major order, so that repeated ones combine in order and the bits depend on nothing else.
+void Translator::translateScatter(ScatterOp op) {
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(op.getType());
+  auto indexType = cast<RankedTensorType>(op.getIndices().getType());
+  int64_t rank = type.getRank(), dim = op.getDim(), indexRank = indexType.getRank();
+  Type element = type.getElementType();
+  checkIndices(op, op.getIndices(), op.getIsUnsigned(), dimSize(type, dim, loc), dim);
+  Value array = tensor(op.getInput());
+  Value indices = indexRank ? tensor(op.getIndices()) : scalar(op.getIndices());
+  auto updatesType = cast<RankedTensorType>(op.getUpdates().getType());
+  Value updates = updatesType.getRank() ? tensor(op.getUpdates()) : scalar(op.getUpdates());
+  Value zero = index(0, loc), one = index(1, loc);
+  SmallVector<OpFoldResult> all = mixedSizes(type, loc);
+
+  OpBuilder::InsertionGuard guard(b);
+  SmallVector<scf::ForOp> loops;
+  SmallVector<Value> point;
+  Value carried = array;
+  for (int64_t i = 0; i < indexRank; ++i) {
+    auto loop = scf::ForOp::create(b, loc, zero, dimSize(indexType, i, loc), one, carried);
+    loops.push_back(loop);
+    point.push_back(loop.getInductionVar());
+    carried = loop.getRegionIterArg(0);
+    b.setInsertionPointToStart(loop.getBody());
+  }
+  Value row = indexRank ? Value(tensor::ExtractOp::create(b, loc, indices, point)) : indices;
+  row = op.getIsUnsigned() ? Value(arith::IndexCastUIOp::create(b, loc, b.getIndexType(), row))
+                           : Value(arith::IndexCastOp::create(b, loc, b.getIndexType(), row));
+  Value updated;
+  if (rank == 1) {
+    Value update = updatesType.getRank() ? Value(tensor::ExtractOp::create(b, loc, updates, point)) : updates;
+    Value old = tensor::ExtractOp::create(b, loc, carried, row);
+    updated = tensor::InsertOp::create(b, loc, combine(b, loc, op.getKind(), old, update), carried, row);
+  } else {
+    SmallVector<int64_t> shape(type.getShape());
+    shape.erase(shape.begin() + dim);
+    auto sliceType = RankedTensorType::get(shape, element);
+    SmallVector<OpFoldResult> offsets(rank, b.getIndexAttr(0)), counts = all, strides(rank, b.getIndexAttr(1));
+    offsets[dim] = row;
+    counts[dim] = b.getIndexAttr(1);
+    // The update's part: the dimensions before `dim`, the point, the dimensions after.
+    SmallVector<OpFoldResult> partOffsets(updatesType.getRank(), b.getIndexAttr(0)), partCounts = all,
+                                                                                     ones(updatesType.getRank(), b.getIndexAttr(1));
+    partCounts.erase(partCounts.begin() + dim);
+    partCounts.insert(partCounts.begin() + dim, indexRank, b.getIndexAttr(1));
+    for (auto [i, value] : llvm::enumerate(point))
+      partOffsets[dim + i] = value;
+    Value part = indexRank ? Value(tensor::ExtractSliceOp::create(b, loc, sliceType, updates, partOffsets, partCounts, ones))
+                           : updates;
+    Value old = tensor::ExtractSliceOp::create(b, loc, sliceType, carried, offsets, counts, strides);
+    AffineMap full = b.getMultiDimIdentityMap(rank - 1);
+    SmallVector<IteratorType> parallel(rank - 1, IteratorType::parallel);
+    Value sum = linalg::GenericOp::create(b, loc, sliceType, part, old, ArrayRef{full, full}, parallel,
+                                          [&](OpBuilder &builder, Location at, ValueRange e) {
+                                            linalg::YieldOp::create(builder, at,
+                                                                    combine(builder, at, op.getKind(), e[1], e[0]));
+                                          })
+                    .getResult(0);
+    updated = tensor::InsertSliceOp::create(b, loc, sum, carried, offsets, counts, strides);
+  }
+  for (scf::ForOp loop : llvm::reverse(loops)) {
+    b.setInsertionPointToEnd(loop.getBody());
+    scf::YieldOp::create(b, loc, updated);
+    updated = loop.getResult(0);
+  }
+  b.setInsertionPointAfterValue(updated);
+  set(op, updated);
+}
+
+} // namespace pmap

@@ -1,0 +1,195 @@
+// The translation of functions from the pmap dialect to linalg on plain tensors.
+//
+// It walks the old program once and builds the new one beside it. What an old value has become is a `View`: a plain tensor
+// or scalar, and the map by which the old value's dimensions index it. Broadcasts and transposes only change the map, so that they
+// cost nothing and end up in the operand maps of whatever consumes them; ops that need the array itself ask for `tensor`.
+#pragma once
+
+#include "compiler/Dialect/IR/PmapOps.h"
+#include "compiler/Lower/Constants.h"
+#include "compiler/Lower/SizeValues.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+
+namespace pmap {
+
+/// What an old value has become.
+struct View {
+  mlir::Value base;    ///< a plain tensor, or a scalar
+  mlir::AffineMap map; ///< from the old value's dimensions to those of `base`: dimensions and the constant 0 only
+  mlir::Value whole;   ///< the array itself, once somebody has asked for it
+  /// Where the view came into being: the array is made there, outside of the loops that only use it.
+  mlir::Block *block = nullptr;
+  mlir::Operation *anchor = nullptr;
+};
+
+/// An operand of a pointwise computation and the map from the result's dimensions to the operand's.
+struct PointOperand {
+  mlir::Value old;
+  mlir::AffineMap map; ///< null for the identity
+};
+
+class Translator {
+public:
+  explicit Translator(mlir::ModuleOp module) : module(module), constants(module), b(module.getContext()) {}
+
+  /// Translates every function of the module.
+  mlir::LogicalResult run();
+
+private:
+  // --- Program structure (PmapToLinalg.cpp, ControlFlow.cpp)
+  mlir::LogicalResult translateFunction(mlir::func::FuncOp old);
+  /// Translates the ops of `old` at the builder's insertion point, the terminator apart, whose new operands are appended
+  /// to `yielded`. Every distributed value made there, and every one among the block's arguments, owns a reference, which is
+  /// given back after its last use or handed on by the terminator.
+  mlir::LogicalResult translateBlock(mlir::Block &old, llvm::SmallVectorImpl<mlir::Value> &yielded);
+  mlir::LogicalResult translate(mlir::Operation *op);
+  mlir::LogicalResult translateScalarOp(mlir::Operation *op);
+  llvm::SmallVector<mlir::Value> loopOperands(mlir::Operation *op, mlir::ValueRange old);
+  mlir::LogicalResult translateFor(mlir::scf::ForOp op);
+  mlir::LogicalResult translateWhile(mlir::scf::WhileOp op);
+  mlir::LogicalResult translateIf(mlir::scf::IfOp op);
+
+  // --- Comprehensions (ForEach.cpp)
+  mlir::LogicalResult translateForEach(ForEachOp op);
+  mlir::LogicalResult translateScalarForEach(ForEachOp op, llvm::ArrayRef<mlir::Value> bounds);
+  mlir::LogicalResult translateArrayForEach(ForEachOp op, llvm::ArrayRef<mlir::Value> bounds);
+  /// An index of the comprehension plus something that is the same at every point; either may be missing.
+  struct Position {
+    std::optional<unsigned> argument;
+    mlir::Value offset; ///< null for 0
+  };
+  std::optional<Position> positionOf(mlir::Value oldIndex, ForEachOp op);
+  /// Does the bounds checks of a comprehension's body before it, where they hold for all points or for none.
+  void hoistChecks(ForEachOp op, llvm::ArrayRef<mlir::Value> bounds);
+  /// Translates `old` at the end of `block`, `arguments` standing for its own, and ends it by `terminate`, which gets what
+  /// the old terminator's operands have become.
+  mlir::LogicalResult translateRegion(mlir::Block &old, mlir::Block &block, mlir::ValueRange arguments,
+                                      llvm::function_ref<void(llvm::ArrayRef<mlir::Value>)> terminate);
+
+  // --- Parallel ops (Parallel.cpp)
+  mlir::LogicalResult translateMap(MapOp op);
+  mlir::LogicalResult translateMove(MoveOp op);
+  mlir::LogicalResult translateShards(ShardsOp op);
+  mlir::LogicalResult translateToShards(ToShardsOp op);
+  mlir::LogicalResult translateAllReduce(AllReduceOp op);
+  mlir::LogicalResult translateAllGather(AllGatherOp op);
+  mlir::LogicalResult translatePrint(PrintOp op);
+  mlir::FailureOr<int64_t> axesMask(mlir::Operation *op, llvm::ArrayRef<mlir::StringAttr> axes);
+  /// The size of a mesh axis, made at the start of the function.
+  mlir::Value axisSize(llvm::StringRef axis, mlir::Location loc);
+  void releaseDist(mlir::Value value, mlir::Location loc);
+  void retainDist(mlir::Value value, mlir::Location loc);
+
+  // --- Pointwise ops (Pointwise.cpp)
+  using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::ValueRange elements,
+                                              llvm::function_ref<mlir::Value(int64_t)> index)>;
+  /// The value `body` computes for every point of the result from the operands' elements and the point's indices.
+  void pointwise(mlir::Value oldResult, llvm::ArrayRef<PointOperand> operands, Body body);
+  mlir::LogicalResult translateElementwise(mlir::Operation *op);
+  mlir::LogicalResult translateConstant(mlir::arith::ConstantOp op);
+  void translateBroadcast(BroadcastOp op);
+  void translateTranspose(TransposeOp op);
+  void translateIota(IotaOp op);
+  void translateReverse(ReverseOp op);
+  void translateGather(GatherOp op);
+
+  // --- Reductions and contractions (Reduce.cpp)
+  void translateReduce(ReduceOp op);
+  void translateArgReduce(ArgReduceOp op);
+  void translateDot(DotOp op);
+  void translateScan(ScanOp op);
+  void translateScatter(ScatterOp op);
+
+  // --- Ops that move parts of arrays (Movement.cpp)
+  void translateReshape(ReshapeOp op);
+  void translateConcat(ConcatOp op);
+  void translatePad(PadOp op);
+  void translateSlice(SliceOp op);
+  void translateUpdateSlice(UpdateSliceOp op);
+  void translateExtract(ExtractOp op);
+  void translateCast(CastOp op);
+
+  // --- Checks and scalars (Checks.cpp)
+  /// Fails at run time when `bad` holds. `text` is the site's text.
+  void failIf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value bad, int32_t kind, llvm::ArrayRef<mlir::Value> values,
+              llvm::StringRef text = "");
+  void translateCheckedIndex(CheckedIndexOp op);
+  void translateFromIndex(FromIndexOp op);
+  void translateBindSize(BindSizeOp op);
+  void checkSlice(mlir::Operation *op, mlir::Value array, mlir::Type part, mlir::ValueRange offsets,
+                  llvm::ArrayRef<int64_t> strides);
+  /// Fails when an element of the divisor is 0.
+  void checkDivisor(mlir::Operation *op, mlir::Value oldDivisor);
+  /// Fails when an index is not below `size`; then gives the error the first such index in row-major order.
+  void checkIndices(mlir::Operation *op, mlir::Value oldIndices, bool isUnsigned, mlir::Value size, int64_t dim);
+  bool isWithin(mlir::Value oldIndex, mlir::Value oldSize);
+
+  // --- Values (Views.cpp)
+  void set(mlir::Value old, mlir::Value value);
+  void setView(mlir::Value old, mlir::Value base, mlir::AffineMap map);
+  View &view(mlir::Value old);
+  /// The array itself, a plain tensor of rank 1 or more.
+  mlir::Value tensor(mlir::Value old);
+  /// A scalar as its element type.
+  mlir::Value scalar(mlir::Value old);
+  /// Anything, in the form it crosses region and function boundaries.
+  mlir::Value plain(mlir::Value old);
+  llvm::SmallVector<mlir::Value> plain(mlir::ValueRange old);
+  mlir::Type convert(mlir::Type type);
+  llvm::SmallVector<mlir::Type> convert(mlir::TypeRange types);
+  /// How elements are stored: i1 as i8.
+  mlir::Type stored(mlir::Type element);
+  mlir::Value toStored(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element);
+  mlir::Value fromStored(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element, mlir::Type type);
+
+  /// A view's base as an operand of an op over `dimCount` dimensions, `exprs` being what the view's dimensions are there. A base
+  /// whose every dimension is 0 becomes the scalar; constants are gone from the map.
+  struct Operand {
+    mlir::Value base; ///< a tensor indexed by `map`, or a scalar
+    mlir::AffineMap map;
+    bool isScalar() const { return !mlir::isa<mlir::TensorType>(base.getType()); }
+  };
+  Operand operandFor(mlir::Value old, unsigned dimCount, llvm::ArrayRef<mlir::AffineExpr> exprs, mlir::Location loc);
+
+  /// The dimensions whose size is not the literal 1, and how all dimensions read among them (0 for those of size 1).
+  struct Kept {
+    llvm::SmallVector<int64_t> dims;
+    llvm::SmallVector<mlir::AffineExpr> exprs;
+  };
+  Kept keptDims(mlir::RankedTensorType type);
+
+  // --- Sizes
+  mlir::Value size(const Size &size, mlir::Location loc);
+  mlir::Value dimSize(mlir::Type oldType, int64_t dim, mlir::Location loc);
+  llvm::SmallVector<mlir::OpFoldResult> mixedSizes(mlir::Type oldType, mlir::Location loc);
+  mlir::OpFoldResult mixedSize(const Size &size, mlir::Location loc);
+  mlir::Value empty(mlir::Location loc, llvm::ArrayRef<mlir::OpFoldResult> sizes, mlir::Type element);
+  mlir::Value emptyLike(mlir::Type oldType, mlir::Location loc);
+  mlir::Value index(int64_t value, mlir::Location loc);
+
+  mlir::ModuleOp module;
+  Constants constants;
+  SizeValues sizes;
+  mlir::OpBuilder b;
+  llvm::DenseMap<mlir::Value, View> views;
+  /// The function being translated, the one being built, and the mesh of the device body that is.
+  mlir::func::FuncOp oldFunction, newFunction;
+  MeshAttr mesh;
+  int64_t mapCount = 0;
+  /// Distributed values whose last use is the op being translated.
+  llvm::DenseSet<mlir::Value> dying;
+  /// Checks of a comprehension's body that were done before it.
+  llvm::DenseSet<mlir::Operation *> hoisted;
+};
+
+/// The identity of a reduction, and its combination; `type` is the element type it runs in.
+mlir::TypedAttr reductionIdentity(mlir::OpBuilder &builder, ReductionKind kind, mlir::Type type);
+mlir::Value combine(mlir::OpBuilder &builder, mlir::Location loc, ReductionKind kind, mlir::Value lhs, mlir::Value rhs);
+
+/// The runtime's number for an element type, seen as unsigned or not; its name, and the number of a name.
+int32_t runtimeDType(mlir::Type element, bool isUnsigned = false);
+llvm::StringRef runtimeDTypeName(int32_t dtype);
+int32_t runtimeDTypeFromName(llvm::StringRef name);
+
+} // namespace pmap
