@@ -1,6 +1,7 @@
 // The back half of the CPU target: linalg on plain tensors in, the LLVM dialect out.
 
 #include "compiler/Lower/Cpu/Passes.h"
+#include "compiler/Lower/Passes.h"
 #include "compiler/Pipeline/Cpu.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -40,6 +41,7 @@ void buildLinalgToLlvmPipeline(OpPassManager &pm, const CpuOptions &options) {
   pm.addPass(createPackedCallsPass());
 
   // To LLVM.
+  pm.addPass(createLowerRuntimeCallsPass());
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertToLlvmPass());
   pm.addPass(createReconcileUnrealizedCastsPass());

@@ -114,7 +114,7 @@ private:
     accumulators = emitReductions(0, points, accumulators);
     unsigned outputs = kernel.op.getNumDpsInits();
     for (unsigned i = 0; i < count; ++i)
-      body.store(points[i], body.narrow(ArrayRef(accumulators).slice(i * outputs, outputs)));
+      body.store(points[i], ArrayRef(accumulators).slice(i * outputs, outputs));
   }
 
   // Loops over reduction dimensions other than the vector one, with the accumulators of all points in registers.
@@ -142,7 +142,7 @@ private:
       return body.store(point, body.evaluate(point, body.outputsReadBefore(point)));
     SmallVector<Value> accumulators = body.initialValues(point, options.startFromNeutral);
     accumulators = emitReductions(0, point, accumulators);
-    body.store(point, body.narrow(accumulators));
+    body.store(point, accumulators);
   }
 
   // The vector loop is itself a reduction: U accumulators of W lanes each, then a tree.
@@ -160,7 +160,7 @@ private:
     SmallVector<Value> start = body.initialValues(point, options.startFromNeutral), results;
     for (unsigned output = 0; output < outputs; ++output)
       results.push_back(body.combine(output, start[output], body.reduceLanes(output, accumulators[output], lanes)));
-    body.store(point, body.narrow(results));
+    body.store(point, results);
   }
 
   SmallVector<Value> emitLaneReductionLoops(unsigned level, NestPoint &point, ArrayRef<Value> accumulators) {

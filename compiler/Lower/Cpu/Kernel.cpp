@@ -46,9 +46,7 @@ static std::optional<Combiner> matchCombiner(linalg::GenericOp op, unsigned inde
     bool negative = isa<arith::MaximumFOp, arith::MaxNumFOp>(combiner);
     neutral = FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), negative));
   }
-  bool isNarrow = isa<Float16Type, BFloat16Type>(accumulator.getType());
-  bool widened = isNarrow && isa<arith::AddFOp, arith::MulFOp>(combiner);
-  return Combiner{combiner, combiner->getOperand(1 - use.getOperandNumber()), *neutral, widened};
+  return Combiner{combiner, combiner->getOperand(1 - use.getOperandNumber()), *neutral};
 }
 
 Kernel::Kernel(linalg::GenericOp op) : op(op), maps(op.getIndexingMapsArray()) {

@@ -18,8 +18,6 @@ struct Combiner {
   mlir::Value value;
   /// The identity of `op`.
   mlir::TypedAttr neutral;
-  /// f16 and bf16 sums and products accumulate as f32.
-  bool widened;
 };
 
 /// A `linalg.generic` on memrefs and what is known about it.
@@ -27,7 +25,7 @@ struct Kernel {
   explicit Kernel(mlir::linalg::GenericOp op);
 
   mlir::linalg::GenericOp op;
-  /// One map per operand, inputs first. All results are loop dimensions or constants, or `regular` is false.
+  /// One map per operand, inputs first.
   llvm::SmallVector<mlir::AffineMap> maps;
   llvm::SmallVector<bool> isReduction;
   bool hasReduction = false;

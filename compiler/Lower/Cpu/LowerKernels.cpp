@@ -48,7 +48,8 @@ private:
   void emit(Kernel &kernel) {
     SmallVector<Span> spans = wholeSpans(kernel);
     NestOptions options{target, {}, {}, false};
-    if (isSmall(kernel))
+    // One level of parallel loops: what is inside one runs on one thread.
+    if (isSmall(kernel) || kernel.op->getParentOfType<scf::ForallOp>())
       return emitNest(builder, loc, kernel, spans, options);
     if (std::optional<unsigned> split = parallelSplit(kernel))
       return emitParallel(kernel, spans, *split, options);
@@ -153,7 +154,7 @@ private:
     unsigned inputs = kernel.numInputs();
     SmallVector<Value> partials;
     for (auto [index, combiner] : llvm::enumerate(kernel.combiners))
-      partials.push_back(allocatePartial(kernel.operand(inputs + index), blocks, accumulatorType(combiner)));
+      partials.push_back(allocatePartial(kernel.operand(inputs + index), blocks, combiner.value.getType()));
     options.startFromNeutral = true;
     forBlocks(kernel, spans, split, size, rowElements, [&](Value block, Span part) {
       spans[split] = part;
@@ -164,10 +165,6 @@ private:
     });
     for (auto [index, combiner] : llvm::enumerate(kernel.combiners))
       combinePartials(combiner, partials[index], kernel.operand(inputs + index), options.target);
-  }
-
-  Type accumulatorType(Combiner &combiner) {
-    return combiner.widened ? builder.getF32Type() : combiner.value.getType();
   }
 
   Value allocatePartial(Value output, Value blocks, Type element) {
@@ -198,17 +195,7 @@ private:
     auto type = cast<MemRefType>(output.getType());
     unsigned rank = type.getRank();
     MLIRContext *context = builder.getContext();
-    // A narrow output is combined in a wide copy of it.
-    Value wide = output;
-    if (combiner.widened) {
-      SmallVector<Value> sizes;
-      for (unsigned dim = 0; dim < rank; ++dim)
-        if (type.isDynamicDim(dim))
-          sizes.push_back(builder.createOrFold<memref::DimOp>(loc, output, dim));
-      wide = memref::AllocOp::create(builder, loc, MemRefType::get(type.getShape(), builder.getF32Type()), sizes);
-      convert(output, wide);
-    }
-    SmallVector<AffineExpr> place;
+      SmallVector<AffineExpr> place;
     for (unsigned dim = 0; dim < rank; ++dim)
       place.push_back(getAffineDimExpr(dim, context));
     auto outputMap = AffineMap::get(rank + 1, 0, place, context);
@@ -217,7 +204,7 @@ private:
     SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
     iterators.push_back(utils::IteratorType::reduction);
     auto op = linalg::GenericOp::create(
-        builder, loc, partial, wide, ArrayRef<AffineMap>{partialMap, outputMap}, iterators,
+        builder, loc, partial, output, ArrayRef<AffineMap>{partialMap, outputMap}, iterators,
         [&](OpBuilder &inner, Location, ValueRange arguments) {
           OperationState state(combiner.op->getLoc(), combiner.op->getName().getStringRef(),
                                {arguments[1], arguments[0]}, arguments[0].getType(), combiner.op->getAttrs());
@@ -231,29 +218,6 @@ private:
       emitParallel(kernel, spans, *split, options);
     else
       emitNest(builder, loc, kernel, spans, options);
-    op.erase();
-    if (wide != output)
-      convert(wide, output);
-  }
-
-  // to[...] = from[...] in the other floating type.
-  void convert(Value from, Value to) {
-    auto type = cast<MemRefType>(to.getType());
-    unsigned rank = type.getRank();
-    auto map = AffineMap::getMultiDimIdentityMap(rank, builder.getContext());
-    SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
-    auto op = linalg::GenericOp::create(builder, loc, from, to, ArrayRef<AffineMap>{map, map}, iterators,
-                                        [&](OpBuilder &inner, Location, ValueRange arguments) {
-                                          Value value = arguments[0];
-                                          if (type.getElementType().isF32())
-                                            value = arith::ExtFOp::create(inner, loc, type.getElementType(), value);
-                                          else
-                                            value = arith::TruncFOp::create(inner, loc, type.getElementType(), value);
-                                          linalg::YieldOp::create(inner, loc, value);
-                                        });
-    builder.setInsertionPointAfter(op);
-    Kernel kernel(op);
-    emit(kernel);
     op.erase();
   }
 

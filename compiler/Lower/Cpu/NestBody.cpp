@@ -50,6 +50,13 @@ static bool hasUnitStride(MemRefType type, unsigned position) {
   return strides[position] == 1;
 }
 
+// A check: `scf.if %bad { ... }` without results. In vectors it asks whether any lane is bad, and then runs for each that is.
+static bool isGuard(Operation &op) {
+  auto guard = dyn_cast<scf::IfOp>(op);
+  return guard && guard->getNumResults() == 0 && !guard.elseBlock() &&
+         !guard.thenBlock()->walk([](linalg::IndexOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 bool NestBody::canVectorize(unsigned dim) {
   DenseSet<Value> vectors;
   for (auto [operand, argument] : llvm::enumerate(kernel.op.getBody()->getArguments())) {
@@ -67,6 +74,8 @@ bool NestBody::canVectorize(unsigned dim) {
       return false;
   }
   for (Operation &op : kernel.op.getBody()->without_terminator()) {
+    if (isGuard(op))
+      continue;
     bool onVectors = llvm::any_of(op.getOperands(), [&](Value value) { return vectors.contains(value); });
     if (auto index = dyn_cast<linalg::IndexOp>(op))
       onVectors = index.getDim() == dim;
@@ -124,7 +133,7 @@ unsigned NestBody::lanes(unsigned dim) {
       if (isa<FloatType>(type) && !isa<arith::ConstantOp>(op))
         bits = std::max(bits, bitsOf(type));
   for (Combiner &combiner : kernel.combiners)
-    bits = std::max(bits, combiner.widened ? 32u : bitsOf(combiner.value.getType()));
+    bits = std::max(bits, bitsOf(combiner.value.getType()));
   return options.target.bits / bits;
 }
 
@@ -314,6 +323,32 @@ Value NestBody::gather(const NestPoint &point, memref::LoadOp load, ArrayRef<Val
   return fromMemory(loaded, load.getType());
 }
 
+void NestBody::emitGuard(const NestPoint &point, scf::IfOp guard, Value condition, const IRMapping &mapping) {
+  if (point.mask)
+    condition = arith::AndIOp::create(builder, loc, condition, point.mask);
+  Value any = vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR, condition);
+  OpBuilder::InsertionGuard insertion(builder);
+  auto cold = scf::IfOp::create(builder, loc, any, /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(cold.thenBlock());
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0), one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value count = arith::ConstantIndexOp::create(builder, loc, point.lanes);
+  auto loop = scf::ForOp::create(builder, loc, zero, count, one);
+  builder.setInsertionPointToStart(loop.getBody());
+  auto lane = [&](Value vector) -> Value {
+    return vector::ExtractOp::create(builder, loc, vector, OpFoldResult(loop.getInductionVar()));
+  };
+  auto single = scf::IfOp::create(builder, loc, lane(condition), /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(single.thenBlock());
+  IRMapping scalars(mapping);
+  guard.thenBlock()->walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (Value mapped = mapping.lookupOrNull(operand); mapped && isVector(mapped) && scalars.lookup(operand) == mapped)
+        scalars.map(operand, lane(mapped));
+  });
+  for (Operation &op : guard.thenBlock()->without_terminator())
+    builder.clone(op, scalars);
+}
+
 SmallVector<Value> NestBody::evaluate(const NestPoint &point, ArrayRef<Value> outputs) {
   return evaluate(point, outputs, /*values=*/false);
 }
@@ -348,6 +383,10 @@ SmallVector<Value> NestBody::evaluate(const NestPoint &point, ArrayRef<Value> ou
     SmallVector<Value> operands;
     for (Value operand : op.getOperands())
       operands.push_back(mapping.lookupOrDefault(operand));
+    if (isGuard(op) && isVector(operands[0])) {
+      emitGuard(point, cast<scf::IfOp>(op), operands[0], mapping);
+      continue;
+    }
     if (llvm::none_of(operands, isVector)) {
       Operation *copy = builder.clone(op, mapping);
       // Indices of the loops inside a region op.
@@ -384,35 +423,18 @@ SmallVector<Value> NestBody::evaluate(const NestPoint &point, ArrayRef<Value> ou
 // Accumulators
 //===--------------------------------------------------------------------------------------------------------------===//
 
-static Value widen(OpBuilder &builder, Location loc, Value value) {
-  Type element = getElementTypeOrSelf(value.getType());
-  if (element.isF32())
-    return value;
-  Type wide = builder.getF32Type();
-  if (auto vector = dyn_cast<VectorType>(value.getType()))
-    wide = VectorType::get(vector.getShape(), wide);
-  return arith::ExtFOp::create(builder, loc, wide, value);
-}
-
-static TypedAttr neutralOf(OpBuilder &builder, Combiner &combiner) {
-  if (!combiner.widened)
-    return combiner.neutral;
-  return builder.getF32FloatAttr(isa<arith::MulFOp>(combiner.op) ? 1.0f : 0.0f);
-}
-
 SmallVector<Value> NestBody::initialValues(NestPoint &point, bool neutral) {
   SmallVector<Value> values;
   for (unsigned output = 0; output < kernel.op.getNumDpsInits(); ++output) {
     bool hasCombiner = !kernel.combiners.empty();
     bool alongLanes = point.lanes > 1;
     if (neutral && hasCombiner) {
-      TypedAttr identity = neutralOf(builder, kernel.combiners[output]);
+      TypedAttr identity = kernel.combiners[output].neutral;
       Type type = identity.getType();
       values.push_back(constantOf(identity, alongLanes ? Type(VectorType::get(point.lanes, type)) : type));
       continue;
     }
-    Value old = load(point, kernel.numInputs() + output);
-    values.push_back(hasCombiner && kernel.combiners[output].widened ? widen(builder, loc, old) : old);
+    values.push_back(load(point, kernel.numInputs() + output));
   }
   return values;
 }
@@ -420,7 +442,7 @@ SmallVector<Value> NestBody::initialValues(NestPoint &point, bool neutral) {
 SmallVector<Value> NestBody::neutralVectors(unsigned lanes) {
   SmallVector<Value> values;
   for (Combiner &combiner : kernel.combiners) {
-    TypedAttr identity = neutralOf(builder, combiner);
+    TypedAttr identity = combiner.neutral;
     values.push_back(constantOf(identity, VectorType::get(lanes, identity.getType())));
   }
   return values;
@@ -428,8 +450,6 @@ SmallVector<Value> NestBody::neutralVectors(unsigned lanes) {
 
 Value NestBody::combine(unsigned output, Value accumulator, Value value) {
   Combiner &combiner = kernel.combiners[output];
-  if (combiner.widened)
-    value = widen(builder, loc, value);
   if (auto vector = dyn_cast<VectorType>(accumulator.getType()))
     value = splat(value, vector.getNumElements());
   OperationState state(combiner.op->getLoc(), combiner.op->getName().getStringRef(), {accumulator, value},
@@ -460,24 +480,12 @@ SmallVector<Value> NestBody::accumulate(const NestPoint &point, ArrayRef<Value> 
 
 Value NestBody::reduceLanes(unsigned output, Value vector, unsigned lanes) {
   for (unsigned half = lanes / 2; half >= 1; half /= 2) {
-    Value low = vector::ExtractStridedSliceOp::create(builder, loc, vector, {0}, {half}, {1});
-    Value high = vector::ExtractStridedSliceOp::create(builder, loc, vector, {half}, {half}, {1});
+    auto first = llvm::to_vector(llvm::seq<int64_t>(0, half)), second = llvm::to_vector(llvm::seq<int64_t>(half, 2 * half));
+    Value low = vector::ShuffleOp::create(builder, loc, vector, vector, first);
+    Value high = vector::ShuffleOp::create(builder, loc, vector, vector, second);
     vector = combine(output, low, high);
   }
   return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
-}
-
-SmallVector<Value> NestBody::narrow(ArrayRef<Value> accumulators) {
-  SmallVector<Value> values(accumulators);
-  for (auto [output, value] : llvm::enumerate(values)) {
-    if (kernel.combiners.empty() || !kernel.combiners[output].widened)
-      continue;
-    Type type = kernel.combiners[output].value.getType();
-    if (auto vector = dyn_cast<VectorType>(value.getType()))
-      type = VectorType::get(vector.getShape(), type);
-    value = arith::TruncFOp::create(builder, loc, type, value);
-  }
-  return values;
 }
 
 } // namespace pmap

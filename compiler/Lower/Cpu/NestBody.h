@@ -47,7 +47,7 @@ public:
   /// Stores one value per output.
   void store(const NestPoint &point, llvm::ArrayRef<mlir::Value> values);
 
-  /// Accumulators at the start of a reduction: the outputs' old values or identities, widened where the combiner says so.
+  /// Accumulators at the start of a reduction: the outputs' old values or identities.
   llvm::SmallVector<mlir::Value> initialValues(NestPoint &point, bool neutral);
   llvm::SmallVector<mlir::Value> neutralVectors(unsigned lanes);
   /// One step of the reduction.
@@ -55,8 +55,6 @@ public:
   mlir::Value combine(unsigned output, mlir::Value accumulator, mlir::Value value);
   /// All lanes to one value, halving, so that the order is fixed.
   mlir::Value reduceLanes(unsigned output, mlir::Value vector, unsigned lanes);
-  /// Accumulators back to the outputs' types.
-  llvm::SmallVector<mlir::Value> narrow(llvm::ArrayRef<mlir::Value> accumulators);
 
 private:
   struct Access {
@@ -69,6 +67,7 @@ private:
   mlir::Value load(const NestPoint &point, unsigned operand);
   mlir::Value loadLanes(const NestPoint &point, Access access);
   mlir::Value gather(const NestPoint &point, mlir::memref::LoadOp load, llvm::ArrayRef<mlir::Value> indices);
+  void emitGuard(const NestPoint &point, mlir::scf::IfOp guard, mlir::Value condition, const mlir::IRMapping &mapping);
   mlir::Value buffer(unsigned operand);
   /// A buffer of bools as bytes: a vector of i1 in memory would be packed bits.
   mlir::Value asBytes(mlir::Value buffer);

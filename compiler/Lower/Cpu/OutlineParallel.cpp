@@ -53,7 +53,54 @@ private:
     return Value();
   }
 
+  // The trips of a loop along dimension `dim`.
+  Value trips(scf::ForallOp loop, unsigned dim) {
+    Location loc = loop.getLoc();
+    Value lower = getValueOrCreateConstantIndexOp(builder, loc, loop.getMixedLowerBound()[dim]);
+    Value upper = getValueOrCreateConstantIndexOp(builder, loc, loop.getMixedUpperBound()[dim]);
+    Value step = getValueOrCreateConstantIndexOp(builder, loc, loop.getMixedStep()[dim]);
+    Value length = builder.createOrFold<arith::SubIOp>(loc, upper, lower);
+    return builder.createOrFold<arith::CeilDivSIOp>(loc, length, step);
+  }
+
+  Value tripCount(scf::ForallOp loop) {
+    Value count = trips(loop, 0);
+    for (int64_t dim = 1; dim < loop.getRank(); ++dim)
+      count = builder.createOrFold<arith::MulIOp>(loop.getLoc(), count, trips(loop, dim));
+    return count;
+  }
+
+  // Brings a loop over several dimensions, or one that does not count from 0 by 1, into the form with one dimension that does.
+  scf::ForallOp normalize(scf::ForallOp loop) {
+    if (loop.getRank() == 1 && loop.isNormalized())
+      return loop;
+    Location loc = loop.getLoc();
+    builder.setInsertionPoint(loop);
+    Value count = tripCount(loop);
+    auto flat = scf::ForallOp::create(builder, loc, ArrayRef<OpFoldResult>{count}, ValueRange(), std::nullopt);
+    builder.setInsertionPointToStart(flat.getBody());
+    Value rest = flat.getInductionVars()[0];
+    for (int64_t dim = loop.getRank(); dim-- > 0;) {
+      Value place = rest;
+      if (dim > 0) {
+        Value size = trips(loop, dim);
+        place = arith::RemUIOp::create(builder, loc, rest, size);
+        rest = arith::DivUIOp::create(builder, loc, rest, size);
+      }
+      Value lower = getValueOrCreateConstantIndexOp(builder, loc, loop.getMixedLowerBound()[dim]);
+      Value step = getValueOrCreateConstantIndexOp(builder, loc, loop.getMixedStep()[dim]);
+      Value iv = builder.createOrFold<arith::MulIOp>(loc, place, step);
+      iv = builder.createOrFold<arith::AddIOp>(loc, iv, lower);
+      loop.getInductionVar(dim).replaceAllUsesWith(iv);
+    }
+    flat.getBody()->getOperations().splice(flat.getTerminator()->getIterator(), loop.getBody()->getOperations(),
+                                           loop.getBody()->begin(), loop.getTerminator()->getIterator());
+    loop.erase();
+    return flat;
+  }
+
   void outline(func::FuncOp function, scf::ForallOp loop) {
+    loop = normalize(loop);
     Location loc = loop.getLoc();
     Value work = takeWork(loop);
 
@@ -81,7 +128,7 @@ private:
                                         ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(index)});
       LLVM::StoreOp::create(builder, loc, cast(loc, value, fields[index]), field);
     }
-    Value count = getValueOrCreateConstantIndexOp(builder, loc, loop.getMixedUpperBound()[0]);
+    Value count = tripCount(loop);
     count = arith::IndexCastOp::create(builder, loc, i64, count);
     auto constant = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(builder, loc, value, 64); };
     if (!work) {

@@ -20,7 +20,12 @@ void createPacked(func::FuncOp function, const LLVMTypeConverter &converter) {
   builder.setInsertionPointAfter(function);
   Type pointer = LLVM::LLVMPointerType::get(context);
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer});
-  auto packed = LLVM::LLVMFuncOp::create(builder, loc, (function.getName() + ".packed").str(), type);
+  // A map descriptor may have named it already.
+  std::string name = (function.getName() + ".packed").str();
+  auto packed = function->getParentOfType<ModuleOp>().lookupSymbol<LLVM::LLVMFuncOp>(name);
+  if (!packed)
+    packed = LLVM::LLVMFuncOp::create(builder, loc, name, type);
+  packed.setLinkage(LLVM::Linkage::External);
   Block *entry = packed.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
   Value slots = entry->getArgument(0);
