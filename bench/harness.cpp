@@ -1,0 +1,220 @@
+// Times a compiled program's entry inside one process, beside the machine's own rates on the same threads.
+//
+// bench/run.py links this with the object of a program (`pmapc build --emit obj`) and the runtime, starts it, and sends
+// one command per line; each is answered by the seconds it took. So run.py can interleave them with peers of its own.
+//
+//   harness DEVICES THREADS [in:DTYPE:AxB... | scalar:DTYPE:VALUE | index:N]... out:RANK...
+//   run            the entry, once; its results are given back
+//   copy BYTES     memcpy of BYTES to another array, in slices on the device's threads
+//   stream BYTES   the same with non-temporal stores
+//   psum BYTES     psum of BYTES of f32 per device, over all devices
+#include "pmap/runtime.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+extern "C" __attribute__((weak)) void programEntry(void **args) __asm__("main.packed");
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+//===-- The program --------------------------------------------------------------------------------------------------//
+
+/// One packed argument or result: a descriptor of up to 8 dimensions, or a scalar in its first bytes.
+struct Slot {
+  int64_t words[3 + 16] = {};
+  std::vector<char> data;
+};
+
+std::vector<Slot> arguments, results;
+
+void addInput(const std::string &dtype, const std::string &shape) {
+  Slot &slot = arguments.emplace_back();
+  std::vector<int64_t> sizes;
+  for (size_t at = 0; at < shape.size();) {
+    size_t next = std::min(shape.find('x', at), shape.size());
+    sizes.push_back(std::stoll(shape.substr(at, next - at)));
+    at = next + 1;
+  }
+  int64_t count = 1;
+  for (int64_t size : sizes)
+    count *= size;
+  int64_t width = pmap_dtype_bytes(pmap_dtype_from_name(dtype.c_str()));
+  // As the runtime aligns its buffers.
+  slot.data.resize(count * width + 64);
+  char *begin = slot.data.data() + (64 - reinterpret_cast<uintptr_t>(slot.data.data()) % 64);
+  std::mt19937 generator(1);
+  std::normal_distribution<float> normal;
+  for (int64_t i = 0; i < count; ++i) {
+    float value = normal(generator);
+    double wide = value;
+    std::memcpy(begin + i * width, width == 8 ? static_cast<void *>(&wide) : &value, width);
+  }
+  slot.words[0] = slot.words[1] = reinterpret_cast<int64_t>(begin);
+  int64_t stride = count;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    slot.words[3 + d] = sizes[d];
+    slot.words[3 + sizes.size() + d] = stride /= std::max<int64_t>(sizes[d], 1);
+  }
+  pmap_rt_mark_foreign(begin, count * width);
+}
+
+void addScalar(const std::string &dtype, const std::string &text) {
+  Slot &slot = arguments.emplace_back();
+  float single = std::stof(text);
+  double wide = std::stod(text);
+  int64_t integer = std::stoll(text);
+  if (dtype == "f32")
+    std::memcpy(slot.words, &single, sizeof single);
+  else if (dtype == "f64")
+    std::memcpy(slot.words, &wide, sizeof wide);
+  else
+    slot.words[0] = integer;
+}
+
+double timeProgram() {
+  std::vector<void *> pointers;
+  for (Slot &slot : arguments)
+    pointers.push_back(slot.words);
+  for (Slot &slot : results)
+    pointers.push_back(slot.words);
+  Clock::time_point start = Clock::now();
+  if (pmap_rt_call(programEntry, pointers.data()) != 0) {
+    std::fputs(pmap_rt_error_message(), stderr);
+    std::exit(1);
+  }
+  double seconds = secondsSince(start);
+  for (Slot &slot : results)
+    pmap_rt_free(reinterpret_cast<void *>(slot.words[0]));
+  return seconds;
+}
+
+//===-- The machine's own rates --------------------------------------------------------------------------------------//
+
+struct CopyJob {
+  char *to;
+  const char *from;
+};
+
+void copySlice(void *closure, int64_t low, int64_t high) {
+  auto *job = static_cast<CopyJob *>(closure);
+  std::memcpy(job->to + low, job->from + low, high - low);
+}
+
+typedef float Vector __attribute__((vector_size(32)));
+
+void streamSlice(void *closure, int64_t low, int64_t high) {
+  auto *job = static_cast<CopyJob *>(closure);
+  auto *to = reinterpret_cast<Vector *>(job->to + low);
+  auto *from = reinterpret_cast<const Vector *>(job->from + low);
+  for (int64_t i = 0; i < (high - low) / int64_t(sizeof(Vector)); ++i)
+    __builtin_nontemporal_store(from[i], to + i);
+  __asm__ volatile("sfence" ::: "memory");
+}
+
+double timeCopy(int64_t bytes, bool stream) {
+  static std::vector<char *> buffers;
+  static int64_t allocated = 0;
+  if (allocated < bytes) {
+    for (char *buffer : buffers)
+      std::free(buffer);
+    buffers.clear();
+    for (int i = 0; i < 2; ++i) {
+      buffers.push_back(static_cast<char *>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)));
+      std::memset(buffers.back(), i + 1, bytes);
+    }
+    allocated = bytes;
+  }
+  CopyJob job = {buffers[0], buffers[1]};
+  // One slice for each thread.
+  int64_t threads = pmap_rt_threads();
+  int64_t grain = ((bytes + threads - 1) / threads + 63) / 64 * 64;
+  Clock::time_point start = Clock::now();
+  pmap_rt_parallel_for(stream ? streamSlice : copySlice, &job, bytes, grain);
+  return secondsSince(start);
+}
+
+//===-- psum ---------------------------------------------------------------------------------------------------------//
+
+int64_t psumBytes;
+std::vector<float *> psumInputs, psumOutputs;
+std::vector<double> psumSeconds;
+const pmap_site psumSite = {"psum", 0, 0, nullptr};
+
+void psumBody(void **) {
+  int64_t device = pmap_rt_axis_index(0), count = psumBytes / sizeof(float), one = 1;
+  if (!psumInputs[device]) {
+    psumInputs[device] = static_cast<float *>(pmap_rt_alloc(psumBytes));
+    psumOutputs[device] = static_cast<float *>(pmap_rt_alloc(psumBytes));
+    for (int64_t i = 0; i < count; ++i)
+      psumInputs[device][i] = psumOutputs[device][i] = float(i % 1000);
+  }
+  // A small one first, so that all devices start together.
+  float word = 1;
+  const void *in = &word;
+  void *out = &word;
+  pmap_rt_all_reduce(&psumSite, 1, PMAP_REDUCE_SUM, PMAP_f32, 1, &in, &out, &one);
+  Clock::time_point start = Clock::now();
+  in = psumInputs[device];
+  out = psumOutputs[device];
+  pmap_rt_all_reduce(&psumSite, 1, PMAP_REDUCE_SUM, PMAP_f32, 1, &in, &out, &count);
+  psumSeconds[device] = secondsSince(start);
+}
+
+void psumEntry(void **) {
+  static const pmap_map_desc map = {&psumSite, psumBody, "mesh a=-1;"};
+  pmap_rt_map(&map, nullptr, nullptr, nullptr);
+}
+
+double timePsum(int64_t bytes) {
+  int64_t devices = pmap_rt_num_devices();
+  psumBytes = bytes;
+  psumInputs.resize(devices);
+  psumOutputs.resize(devices);
+  psumSeconds.assign(devices, 0);
+  if (pmap_rt_call(psumEntry, nullptr) != 0) {
+    std::fputs(pmap_rt_error_message(), stderr);
+    std::exit(1);
+  }
+  return *std::max_element(psumSeconds.begin(), psumSeconds.end());
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  pmap_rt_start(std::atoi(argv[1]), std::atoi(argv[2]));
+  for (int i = 3; i < argc; ++i) {
+    std::string text = argv[i];
+    size_t first = text.find(':'), second = text.find(':', first + 1);
+    std::string kind = text.substr(0, first), middle = text.substr(first + 1, second - first - 1);
+    if (kind == "in")
+      addInput(middle, text.substr(second + 1));
+    else if (kind == "scalar")
+      addScalar(middle, text.substr(second + 1));
+    else if (kind == "index")
+      arguments.emplace_back().words[0] = std::stoll(middle);
+    else
+      results.emplace_back();
+  }
+  char command[32];
+  for (long long bytes = 0; std::scanf("%31s %lld", command, &bytes) >= 1;) {
+    std::string name = command;
+    double seconds = name == "run"      ? timeProgram()
+                     : name == "copy"   ? timeCopy(bytes, false)
+                     : name == "stream" ? timeCopy(bytes, true)
+                     : name == "psum"   ? timePsum(bytes)
+                                        : -1;
+    std::printf("%.9f\n", seconds);
+    std::fflush(stdout);
+  }
+  pmap_rt_stop();
+}

@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Prints every measure beside its peer, or beside the machine's own rate, and the bound that we set ourselves.
+
+    bench/run.py [NAME...]      only the measures whose names contain one of these
+
+Times are medians of 20 runs, interleaved with the peer's, so that a slow moment of the machine hits both. Nothing here is
+part of the tests: a measure that misses its bound is printed, not an error.
+"""
+
+import ctypes
+import ctypes.util
+import glob
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(ROOT, "build")
+PMAPC = os.path.join(BUILD, "bin", "pmapc")
+PROGRAMS = os.path.join(ROOT, "bench", "programs")
+LINREG = os.path.join(ROOT, "examples", "linreg", "linreg.pmap")
+DATA = [f"{n}={ROOT}/examples/data/diabetes_{n}.npy" for n in "xy"]
+RUNS = 20
+CORES = len(os.sched_getaffinity(0))
+MIB = 1 << 20
+
+
+def interleave(*actions, runs=RUNS):
+    """The median seconds of each action; an action returns its own seconds, or None to be timed from outside."""
+    times = [[] for _ in actions]
+    for _ in range(runs + 1):
+        for action, seconds in zip(actions, times):
+            start = time.perf_counter()
+            own = action()
+            seconds.append(own if own is not None else time.perf_counter() - start)
+    # The first round warms caches, pages and branch predictors.
+    return [statistics.median(s[1:]) for s in times]
+
+
+def report(name, ours, bound="", peer="", good=None):
+    mark = "" if good is None else ("ok" if good else "MISSED")
+    print(f"{name:<44} {ours:>12}  {bound:<34} {mark:<7} {peer}", flush=True)
+
+
+def ms(seconds):
+    return f"{seconds * 1e3:.1f} ms"
+
+
+def command(*arguments, env=None):
+    """An action that runs a command to its end."""
+    environment = {**os.environ, **(env or {})}
+
+    def action():
+        subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL, env=environment)
+
+    return action
+
+
+def peak_memory(*arguments):
+    """The largest resident size of a command, in bytes."""
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(arguments)}: exit status {process.returncode}")
+    return usage.ru_maxrss * 1024
+
+
+# --- The compiler's commands ------------------------------------------------------------------------------------------------
+
+
+def bench_cli(scratch):
+    output = os.path.join(scratch, "model.npz")
+    cache = os.path.join(scratch, "cache")
+    run = [PMAPC, "run", LINREG, *DATA, "steps=10", "-o", output]
+    environment = {"PMAPC_CACHE": cache}
+    program = os.path.join(scratch, "linreg")
+    subprocess.run([PMAPC, "build", LINREG, "-o", program], check=True)
+
+    def cold():
+        shutil.rmtree(cache, ignore_errors=True)
+        start = time.perf_counter()
+        command(*run, env=environment)()
+        return time.perf_counter() - start
+
+    check, first, cached, executable, python, nothing = interleave(
+        command(PMAPC, "check", LINREG), cold, command(*run, env=environment),
+        command(program, *DATA, "steps=0", "-o", output), command(sys.executable, "-c", "import numpy"), command("/bin/true"))
+    peers = f"an empty process {ms(nothing)}, python with numpy {ms(python)}"
+    report("check linreg", ms(check), "under 60 ms", peers, check < 0.060)
+    report("run linreg, cold", ms(first), "under 500 ms", peers, first < 0.5)
+    report("run linreg, from the cache", ms(cached), "under 80 ms", peers, cached < 0.080)
+    report("executable, start to end with steps=0", ms(executable), "under 15 ms", peers, executable < 0.015)
+    size = os.path.getsize(program)
+    report("executable, size", f"{size / MIB:.2f} MiB", "under 3 MiB", "", size < 3 * MIB)
+
+
+# --- Memory -----------------------------------------------------------------------------------------------------------------
+
+
+def bench_memory(scratch):
+    programs = {}
+    for name in ("empty", "gelu", "update_1gib"):
+        programs[name] = os.path.join(scratch, name)
+        subprocess.run([PMAPC, "build", f"{PROGRAMS}/{name}.pmap", "-o", programs[name]], check=True)
+    empty = peak_memory(programs["empty"])
+    x = os.path.join(scratch, "x.npy")
+    count = 16 * MIB
+    np.save(x, np.linspace(-3, 3, count, dtype=np.float32))
+    gelu = peak_memory(programs["gelu"], f"x={x}", "-o", os.path.join(scratch, "y.npy")) - empty
+    arrays = 2 * 4 * count
+    report("memory of GELU over 64 MiB", f"{gelu / MIB:.0f} MiB", "input + output + 5 %", f"arrays {arrays / MIB:.0f} MiB",
+           gelu <= 1.05 * arrays)
+    update = peak_memory(programs["update_1gib"]) - empty
+    report("memory of a loop that updates 1 GiB", f"{update / MIB:.0f} MiB", "never two of them", "array 1024 MiB",
+           update < 1.5 * 1024 * MIB)
+
+
+# --- Compiled code in one process ------------------------------------------------------------------------------------------
+
+
+class Harness:
+    """bench/harness.cpp with a program's object, running and taking commands."""
+
+    def __init__(self, scratch, program, devices, threads, *slots):
+        name = os.path.splitext(os.path.basename(program))[0] if program else "runtime"
+        binary = os.path.join(scratch, "harness-" + name)
+        if not os.path.exists(binary):
+            objects = []
+            if program:
+                objects = [os.path.join(scratch, name + ".o")]
+                subprocess.run([PMAPC, "build", program, "--emit", "obj", "-o", objects[0]], check=True)
+            libraries = glob.glob(f"{BUILD}/lib/libpmap*blas*.a") + [f"{BUILD}/lib/libpmaprt.a"]
+            subprocess.run(["clang++-22", "-std=c++20", "-O2", "-march=native", f"-I{ROOT}/runtime/include", f"-I{ROOT}",
+                            f"{ROOT}/bench/harness.cpp", *objects, "-Wl,--start-group", *libraries, "-Wl,--end-group",
+                            "-lopenblas", "-lminizip", "-lz", "-lpthread", "-o", binary], check=True)
+        self.process = subprocess.Popen([binary, str(devices), str(threads), *slots], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def ask(self, what, size=0):
+        def action():
+            self.process.stdin.write(f"{what} {size}\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+            if not answer:
+                raise RuntimeError("the harness stopped")
+            return float(answer)
+
+        return action
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def gelu_numpy(x):
+    return np.float32(0.5) * x * (1 + np.tanh(np.float32(0.7978845608) * (x + np.float32(0.044715) * x * x * x)))
+
+
+def softmax_numpy(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def bench_kernels(scratch):
+    cases = [("tanh-GELU of 16M f32", "gelu", (16 * MIB,), gelu_numpy),
+             ("softmax of f32[4096, 4096]", "softmax", (4096, 4096), softmax_numpy)]
+    for title, name, shape, numpy_function in cases:
+        x = np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
+        for threads in sorted({1, CORES}):
+            harness = Harness(scratch, f"{PROGRAMS}/{name}.pmap", 1, threads, *[f"index:{n}" for n in shape],
+                              f"in:f32:{'x'.join(map(str, shape))}", "out:1")
+            ours, copy = interleave(harness.ask("run"), harness.ask("copy", x.nbytes))
+            harness.close()
+            numpy, = interleave(lambda: numpy_function(x) is None or None, runs=3)
+            report(f"{title}, {threads} threads", ms(ours), f"at most 2 x memcpy: {ours / copy:.2f} x",
+                   f"memcpy {ms(copy)}", ours <= 2 * copy)
+            report("", "", f"at least 3 x NumPy: {numpy / ours:.1f} x", f"numpy {ms(numpy)}", numpy >= 3 * ours)
+
+
+def direct_blas(dtype, n):
+    """An action that calls the system's OpenBLAS on square matrices with all cores."""
+    library = ctypes.CDLL(ctypes.util.find_library("openblas"))
+    library.openblas_set_num_threads(CORES)
+    a, b = (np.random.default_rng(s).standard_normal((n, n)).astype(dtype) for s in (1, 2))
+    c = np.empty_like(a)
+    double = dtype == np.float64
+    function = library.cblas_dgemm if double else library.cblas_sgemm
+    scalar = ctypes.c_double if double else ctypes.c_float
+    pointers = [m.ctypes.data_as(ctypes.c_void_p) for m in (a, b, c)]
+
+    def action():
+        start = time.perf_counter()
+        function(101, 111, 111, n, n, n, scalar(1), pointers[0], n, pointers[1], n, scalar(0), pointers[2], n)
+        return time.perf_counter() - start
+
+    action.arrays = (a, b, c)
+    return action
+
+
+def bench_matmul(scratch):
+    for dtype, name in ((np.float32, "f32"), (np.float64, "f64")):
+        for n in (1024, 2048):
+            harness = Harness(scratch, f"{PROGRAMS}/matmul_{name}.pmap", 1, CORES, f"index:{n}", f"index:{n}", f"index:{n}",
+                              f"in:{name}:{n}x{n}", f"in:{name}:{n}x{n}", "out:2")
+            direct = direct_blas(dtype, n)
+            a, b, c = direct.arrays
+            ours, blas, numpy = interleave(harness.ask("run"), direct, lambda: np.matmul(a, b, out=c) is None or None)
+            harness.close()
+            best = min(blas, numpy)
+            rate = 2 * n**3 / ours / 1e9
+            report(f"{name} @ of {n} squared", f"{rate:.0f} GFLOP/s", f"at least 95 % of BLAS: {100 * best / ours:.0f} %",
+                   f"OpenBLAS {2 * n**3 / blas / 1e9:.0f}, numpy {2 * n**3 / numpy / 1e9:.0f} GFLOP/s", ours <= best / 0.95)
+
+
+def bench_collectives(scratch):
+    size = 64 * MIB
+    harness = Harness(scratch, None, 2, CORES)
+    copier = Harness(scratch, None, 1, CORES)
+    psum, stream = interleave(harness.ask("psum", size), copier.ask("stream", 2 * size))
+    harness.close()
+    copier.close()
+    # Every device's sum is read by its owner, so both inputs are read and both outputs written: 2 x 2 x 64 MiB, as the copy
+    # of 128 MiB reads and writes.
+    moved = 4 * size
+    report("psum of 64 MiB on 2 devices", f"{moved / psum / 1e9:.1f} GB/s",
+           f"at least 85 % of streaming: {100 * stream / psum:.0f} %", f"non-temporal copy {moved / stream / 1e9:.1f} GB/s",
+           psum <= stream / 0.85)
+
+
+GROUPS = {"cli": bench_cli, "memory": bench_memory, "kernels": bench_kernels, "matmul": bench_matmul,
+          "collectives": bench_collectives}
+
+
+def main():
+    wanted = sys.argv[1:]
+    unknown = [w for w in wanted if not any(w in name for name in GROUPS)]
+    if unknown:
+        sys.exit(f"no measure named {', '.join(unknown)}; there are {', '.join(GROUPS)}")
+    print(f"{CORES} cores, NumPy {np.__version__}, medians of {RUNS} interleaved runs")
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, function in GROUPS.items():
+            if wanted and not any(w in name for w in wanted):
+                continue
+            print(f"\n{name}")
+            try:
+                function(scratch)
+            except (subprocess.CalledProcessError, RuntimeError, OSError) as error:
+                print(f"  could not be measured: {error}")
+
+
+if __name__ == "__main__":
+    main()
