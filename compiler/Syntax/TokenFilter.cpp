@@ -15,12 +15,14 @@ namespace {
 /// Our own token: positions are bytes of the file, and the text is looked up there, not copied.
 class SourceToken : public antlr4::CommonToken {
 public:
-  SourceToken(size_t type, uint32_t begin, uint32_t end, bool repair) : CommonToken(type), repair(repair) {
+  SourceToken(size_t type, uint32_t begin, uint32_t end, bool repair, int64_t bracket)
+      : CommonToken(type), repair(repair), bracket(bracket) {
     setStartIndex(begin);
     setStopIndex(end);
   }
   std::string getText() const override { return {}; }
   const bool repair;
+  const int64_t bracket;
 };
 
 /// Whether a newline after a token of this type cannot end a statement: binary operators, `=`, `->`, `:` and the comma; and the
@@ -166,7 +168,7 @@ private:
   }
 
   void emit(size_t type, SourceRange range, bool repair = false) {
-    out.tokens.push_back({type, range.begin, range.end, repair});
+    out.tokens.push_back({type, range.begin, range.end, repair, open.empty() ? -1 : int64_t(open.back().range.begin)});
     if (type != PmapLexer::SEP)
       lastEnd = range.end;
   }
@@ -185,8 +187,11 @@ private:
   /// Everything a newline before this token means.
   void beforeToken(size_t type, SourceRange range, const std::vector<std::unique_ptr<antlr4::Token>> &raw, size_t i) {
     out.empty = false;
-    if (atLineStart && !open.empty() && startsItem(range, raw, i))
-      closeEverything(range);
+    if (atLineStart && startsItem(range, raw, i)) {
+      if (!open.empty())
+        closeEverything(range);
+      separatorAtEndOfLine();
+    }
     if (pendingNewline && newlineSeparates() && !continuesAfter(lastType()) && !continuesBefore(type))
       separatorAtEndOfLine();
     pendingNewline = false;
@@ -195,6 +200,8 @@ private:
 
   void token_(size_t type, SourceRange range, const std::vector<std::unique_ptr<antlr4::Token>> &raw, size_t i) {
     beforeToken(type, range, raw, i);
+    if (type == PmapLexer::VAR && isCall(raw, i))
+      type = PmapLexer::NAME;
     if (isOpener(type)) {
       open.push_back({type, range});
       emit(type, range);
@@ -203,6 +210,21 @@ private:
     } else {
       emit(type, range);
     }
+  }
+
+  /// Whether `var` calls the builtin of that name: `var (a, b) = e` declares, `var(x, axis: 0)` computes a variance.
+  static bool isCall(const std::vector<std::unique_ptr<antlr4::Token>> &raw, size_t i) {
+    if (i + 1 >= raw.size() || raw[i + 1]->getType() != PmapLexer::LPAREN)
+      return false;
+    int depth = 0;
+    for (size_t j = i + 1; j < raw.size(); ++j) {
+      size_t type = raw[j]->getType();
+      if (isOpener(type))
+        ++depth;
+      else if (isCloser(type) && --depth == 0)
+        return j + 1 >= raw.size() || (raw[j + 1]->getType() != PmapLexer::ASSIGN && raw[j + 1]->getType() != PmapLexer::COLON);
+    }
+    return false;
   }
 
   /// A definition that starts in the first column cannot be inside brackets: something before it was not closed. Without this, one
@@ -238,12 +260,10 @@ private:
       --match;
     }
     if (match == 0) {
-      diagnostics
-          .error(Code::E0102, range,
-                 open.empty() ? "'" + range.text() + "' closes nothing"
-                              : "'" + range.text() + "' closes nothing; expected '" +
-                                    tokenText(closerOf(open.back().type)) + "' first")
-          .report();
+      std::string message = ("'" + range.text() + "' closes nothing").str();
+      if (!open.empty())
+        message += "; expected '" + tokenText(closerOf(open.back().type)) + "' first";
+      out.bracketErrors_.push_back({{}, {Severity::Error, Code::E0102, range, std::move(message), {}, {}}});
       return;
     }
     while (open.size() > match)
@@ -254,35 +274,31 @@ private:
     emit(type, range);
   }
 
-  void closeMissing(SourceRange at, const llvm::Twine &got) {
+  void closeMissing(SourceRange at, const llvm::Twine &got, bool report = true) {
     Bracket bracket = open.pop_back_val();
     std::string closer = tokenText(closerOf(bracket.type));
-    diagnostics.error(Code::E0102, at, "expected '" + closer + "', got " + got)
-        .note(bracket.range, "the '" + bracket.range.text() + "' is here")
-        .report();
+    if (report) {
+      Diagnostic error{Severity::Error, Code::E0102, at, ("expected '" + closer + "', got " + got).str(), {}, {}};
+      error.notes.push_back({bracket.range, ("the '" + bracket.range.text() + "' is here").str()});
+      out.bracketErrors_.push_back({bracket.range, std::move(error)});
+    }
     SourceRange end(&out.file_, lastEnd, lastEnd);
     if (bracket.type == PmapLexer::LBRACE)
       separator(end);
     emit(closerOf(bracket.type), end, /*repair=*/true);
   }
 
-  void closeEverything(SourceRange at) {
-    // One message is enough: the innermost bracket is the one that was forgotten, more likely than not.
-    closeMissing(at, "a new definition");
-    DiagnosticTrial quiet(diagnostics);
-    while (!open.empty())
-      closeMissing(at, "a new definition");
+  /// One message is enough: the innermost bracket is the one that was forgotten, more likely than not.
+  void closeEverything(SourceRange at, llvm::StringRef got = "a new definition") {
+    for (bool first = true; !open.empty(); first = false)
+      closeMissing(at, got, first);
   }
 
   void finish() {
     SourceRange end = out.file_.endOfFile();
     out.incomplete = !open.empty() || (!out.empty && continuesAfter(lastType()));
-    if (!open.empty()) {
-      closeMissing(end, "the end of the file");
-      DiagnosticTrial quiet(diagnostics);
-      while (!open.empty())
-        closeMissing(end, "the end of the file");
-    }
+    if (!open.empty())
+      closeEverything(end, "the end of the file");
     separatorAtEndOfLine();
     emit(antlr4::Token::EOF, end);
   }
@@ -384,7 +400,7 @@ std::unique_ptr<antlr4::TokenSource> TokenizedFile::source() const {
   std::vector<std::unique_ptr<antlr4::Token>> list;
   list.reserve(tokens.size());
   for (const Token &t : tokens)
-    list.push_back(std::make_unique<SourceToken>(t.type, t.begin, t.end, t.repair));
+    list.push_back(std::make_unique<SourceToken>(t.type, t.begin, t.end, t.repair, t.bracket));
   return std::make_unique<antlr4::ListTokenSource>(std::move(list));
 }
 
@@ -397,6 +413,15 @@ SourceRange TokenizedFile::range(const antlr4::Token *first, const antlr4::Token
 bool TokenizedFile::isRepair(const antlr4::Token *token) const {
   auto *own = dynamic_cast<const SourceToken *>(token);
   return own && own->repair;
+}
+
+SourceRange TokenizedFile::unclosedBracketAround(const antlr4::Token *token) const {
+  auto *own = dynamic_cast<const SourceToken *>(token);
+  if (own && own->bracket >= 0)
+    for (const BracketError &error : bracketErrors_)
+      if (error.bracket.isValid() && error.bracket.begin == own->bracket)
+        return error.bracket;
+  return {};
 }
 
 std::string tokenText(size_t type) {
