@@ -113,7 +113,7 @@ class Sampler:
             return self.unary(shape, depth)
         a = self.random.choice(fitting)
         pmap, numpy = self.choose(("{0} * 3 - 1", "({0} * 3 - 1)"), ("{0} // 4", "({0} // 4)"), ("{0} % 5", "({0} % 5)"),
-                                  ("({0} bitand 6) bitor 1", "(({0} & 6) | 1)"), ("maximum({0}, 1 - {0})", "np.maximum({0}, 1 - {0})"))
+                                  ("bitor(bitand({0}, 6), 1)", "(({0} & 6) | 1)"), ("maximum({0}, 1 - {0})", "np.maximum({0}, 1 - {0})"))
         return Expression(self.dtype, shape, f"{self.dtype}({pmap.format(a.pmap)}) * 0.1", f"({numpy.format(a.numpy)} * 0.1)")
 
     def reduction(self, shape, depth):
