@@ -1,0 +1,61 @@
+// Meshes and specs as the source writes them (P1, P2), and what the parallel builtins share.
+#pragma once
+
+#include "compiler/Sema/Builtins.h"
+
+namespace pmap::sema {
+
+using AxisNames = llvm::SmallVector<std::string, 2>;
+
+/// A mesh of devices: named axes with a literal size, or -1 where the number of devices at run time decides.
+struct Mesh {
+  AxisNames axes;
+  llvm::SmallVector<int64_t, 2> sizes;
+  llvm::SmallVector<int64_t, 2> devices; // particular devices, or empty
+  SourceRange range;
+
+  bool isOpen() const { return llvm::is_contained(sizes, -1); }
+  bool has(llvm::StringRef axis) const { return llvm::is_contained(axes, axis); }
+  int64_t sizeOf(llvm::StringRef axis) const;
+  /// The product of the literal sizes.
+  int64_t literalProduct() const;
+  /// The size of an axis as code outside the map sees it: a literal, or a part of `@devices`, the devices at run time.
+  Size outerSize(llvm::StringRef axis) const;
+  Size outerProduct(llvm::ArrayRef<std::string> some) const;
+  MeshAttr attribute(mlir::MLIRContext *context) const;
+};
+
+/// How one array is split: the axes of each dimension, major first.
+struct Spec {
+  llvm::SmallVector<AxisNames, 4> dims;
+
+  static Spec replicated(int64_t rank);
+  bool isReplicated() const;
+  VarySet vary(mlir::MLIRContext *context) const;
+  SpecAttr attribute(mlir::MLIRContext *context) const;
+};
+
+/// The mesh that `axis:`, `mesh:` and `devices:` describe; each may be null.
+std::optional<Mesh> readMesh(Elaborator &e, const Value &axis, const Value &mesh, const Value &devices, SourceRange range);
+
+/// Reads one spec for an array of rank `rank`. `subject` names the array in messages: "argument 'x'".
+std::optional<Spec> readSpec(Elaborator &e, const Mesh &mesh, const Value &spec, int64_t rank, const std::string &subject);
+
+/// One spec (or null) per leaf of `value`: a spec that is no tuple holds for all leaves, a tuple or record goes along.
+/// False (reported) when the forms differ.
+bool spreadSpecs(Elaborator &e, const Value &value, const Value &spec, llvm::SmallVectorImpl<Value> &specs,
+                 const std::string &subject);
+
+/// An axis name or a tuple of them, not yet looked up.
+std::optional<AxisNames> readAxisNames(Elaborator &e, const Value &value, llvm::StringRef what);
+
+/// The axes of a collective, which the mesh around it must have (E0704, E0705).
+std::optional<AxisNames> readMeshAxes(Elaborator &e, const Value &value, SourceRange range, llvm::StringRef what);
+
+llvm::SmallVector<mlir::StringAttr, 2> axisAttributes(mlir::MLIRContext *context, llvm::ArrayRef<std::string> axes);
+
+void registerCollectiveBuiltins(BuiltinTable &table);
+void registerMapBuiltins(BuiltinTable &table);
+void registerDistributedBuiltins(BuiltinTable &table);
+
+} // namespace pmap::sema

@@ -1,0 +1,390 @@
+// The collectives in reach of this version: psum and its kin, all_gather, axis_index, axis_size, pvary (V1 to V8, V10).
+
+#include "compiler/Sema/Parallel.h"
+#include "compiler/Dialect/IR/Infer.h"
+
+using namespace pmap;
+using namespace pmap::sema;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using llvm::StringRef;
+
+namespace {
+
+/// What a reduction over devices is given: the leaves of its argument as arrays, and the axes.
+struct Collective {
+  SmallVector<Operand, 4> leaves;
+  AxisNames axes;
+  VarySet set; // the axes, sorted
+};
+
+std::string spelt(CallContext &c) { return "`" + c.builtin.name + "`"; }
+
+Size productOf(ArrayRef<mlir::StringAttr> axes) {
+  Size product(1);
+  for (mlir::StringAttr axis : axes)
+    product *= Size::axis(axis.getValue());
+  return product;
+}
+
+std::optional<Collective> read(CallContext &c, const Value &value) {
+  Collective result;
+  auto axes = readMeshAxes(c.e, c["axis"], c.range, spelt(c));
+  if (!axes || !value || value.isError())
+    return std::nullopt;
+  result.axes = *axes;
+  result.set = sorted(axisAttributes(&c.e.context, *axes));
+  if (!c.e.collectiveAllowed(*axes, c.range, c.builtin.name))
+    return std::nullopt;
+  SmallVector<Value, 4> leaves;
+  c.e.flatten(value, leaves);
+  Arguments arguments(c);
+  for (const Value &leaf : leaves) {
+    Operand operand = arguments.asArray(leaf);
+    if (!operand)
+      return std::nullopt;
+    if (operand.dtype == DType::Key) {
+      arguments.badDType(operand, "numbers");
+      return std::nullopt;
+    }
+    // V10: arrays of different sizes do not combine.
+    for (const Size &size : c.e.sizesOf(operand.ssa))
+      for (mlir::StringAttr axis : c.e.varyOf(size))
+        if (contains(result.set, axis.getValue())) {
+          Report report = c.e.error(Code::E0709, operand.range,
+                                    spelt(c) + " over \"" + axis.str() + "\" needs an array of one size on all devices, "
+                                    "but in " + c.e.renderArray(operand.dtype, c.e.sizesOf(operand.ssa)) + " the size " +
+                                        c.e.render(size) + " varies");
+          c.e.noteBirths(report, size);
+          return std::nullopt;
+        }
+    result.leaves.push_back(operand);
+  }
+  return result;
+}
+
+/// One fused collective over those operands that vary (C4); `axesOf` gives the axes of each, none to leave it alone.
+void allReduce(CallContext &c, ReductionKind kind, llvm::SmallVectorImpl<mlir::Value> &values, ArrayRef<VarySet> axesOf) {
+  Emit m(c);
+  // Operands over the same axes travel together.
+  SmallVector<bool, 4> done(values.size(), false);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (done[i] || axesOf[i].empty())
+      continue;
+    SmallVector<mlir::Value, 4> together;
+    SmallVector<size_t, 4> places;
+    for (size_t k = i; k < values.size(); ++k)
+      if (!done[k] && axesOf[k] == axesOf[i]) {
+        together.push_back(values[k]);
+        places.push_back(k);
+        done[k] = true;
+      }
+    auto op = AllReduceOp::create(m.builder, m.loc, kind, mlir::ValueRange(together), ArrayRef(axesOf[i]));
+    for (auto [place, result] : llvm::zip(places, op.getResults()))
+      values[place] = result;
+  }
+}
+
+/// A count of devices or of elements, as in psum(1, "a") or psum(f32(n), "a"): the idiom, and no reason to warn.
+bool isCount(const Operand &operand) {
+  mlir::Operation *op = operand.ssa.getDefiningOp();
+  return op && mlir::isa<FromIndexOp, mlir::arith::ConstantOp>(op) && operand.rank() == 0;
+}
+
+void warnInvariant(CallContext &c, const Operand &operand, ArrayRef<mlir::StringAttr> missing) {
+  if (isCount(operand))
+    return;
+  bool power = c.builtin.name == "pprod";
+  std::string axis = missing.front().str();
+  c.e.warning(Code::E0710, c.range,
+              spelt(c) + " over \"" + axis + "\" of a value that is the same on all its devices " +
+                  (power ? "raises it to the power of" : "multiplies it by") + " their number")
+      .note(operand.range, "'" + c.e.sourceText(operand.range) + "' does not vary over \"" + axis + "\"");
+}
+
+Value finish(CallContext &c, const Value &like, ArrayRef<mlir::Value> values, const Collective &collective) {
+  SmallVector<Value, 4> leaves;
+  for (auto [ssa, operand] : llvm::zip(values, collective.leaves))
+    leaves.push_back(Value::array(ssa, operand.dtype, c.range));
+  return c.e.rebuild(like, leaves);
+}
+
+/// psum and pprod: over an axis that a value does not vary over they multiply it, or raise it to a power (V8).
+Value sumOver(CallContext &c, const Value &value) {
+  auto collective = read(c, value);
+  if (!collective)
+    return Value::error();
+  Emit m(c);
+  bool product = c.builtin.name == "pprod";
+  SmallVector<mlir::Value, 4> values;
+  SmallVector<VarySet, 4> axesOf;
+  for (Operand &operand : collective->leaves) {
+    VarySet missing = differenceOf(collective->set, c.e.varyOf(operand.ssa));
+    if (!missing.empty())
+      warnInvariant(c, operand, missing);
+    if (isBool(operand.dtype)) { // C2: counts
+      operand.ssa = m.convert(operand.ssa, operand.dtype, DType::I32);
+      operand.dtype = DType::I32;
+    }
+    mlir::Value ssa = operand.ssa;
+    VarySet over = collective->set;
+    if (!missing.empty() && product) {
+      ssa = c.e.widen(ssa, missing);
+    } else if (!missing.empty()) {
+      ssa = m.mul(ssa, m.sizeLike(ssa, productOf(missing), operand.dtype));
+      over = differenceOf(collective->set, missing);
+    }
+    values.push_back(ssa);
+    axesOf.push_back(over);
+  }
+  allReduce(c, product ? ReductionKind::Prod : ReductionKind::Sum, values, axesOf);
+  return finish(c, value, values, *collective);
+}
+
+Value psum(CallContext &c) {
+  if (c.has("groups"))
+    return notBuiltYet(c.e, c.rangeOf("groups"), "`groups:` of " + spelt(c));
+  return sumOver(c, c["x"]);
+}
+
+//===--- pmean ---------------------------------------------------------------------------------------------------------===//
+
+/// Whether a value was computed by dividing by a size that varies over one of the axes (V10).
+mlir::Operation *raggedDivision(mlir::Value root, ArrayRef<mlir::StringAttr> axes) {
+  llvm::SmallPtrSet<mlir::Operation *, 32> seen;
+  SmallVector<mlir::Operation *, 32> work;
+  auto push = [&](mlir::Value value) {
+    if (mlir::Operation *op = value.getDefiningOp(); op && seen.insert(op).second)
+      work.push_back(op);
+  };
+  /// Whether a divisor comes from a size whose value varies, through conversions, splats and arithmetic of scalars.
+  auto fromVaryingSize = [&](mlir::Value divisor) {
+    SmallVector<mlir::Value, 8> sources = {divisor};
+    for (int steps = 0; !sources.empty() && steps < 64; ++steps) {
+      mlir::Value value = sources.pop_back_val();
+      mlir::Operation *op = value.getDefiningOp();
+      if (!op)
+        continue;
+      if (auto from = mlir::dyn_cast<FromIndexOp>(op)) {
+        mlir::Operation *index = from.getIndex().getDefiningOp();
+        if (index && mlir::isa<ToIndexOp>(index))
+          continue;
+        if (llvm::any_of(axes, [&](mlir::StringAttr axis) { return contains(varyOf(from.getType()), axis.getValue()); }))
+          return true;
+        continue;
+      }
+      // A sum over devices has one value again.
+      if (mlir::isa<AllReduceOp>(op))
+        continue;
+      sources.append(op->operand_begin(), op->operand_end());
+    }
+    return false;
+  };
+  push(root);
+  while (!work.empty()) {
+    mlir::Operation *op = work.pop_back_val();
+    if (auto division = mlir::dyn_cast<mlir::arith::DivFOp>(op))
+      if (fromVaryingSize(division.getRhs()))
+        return op;
+    for (mlir::Value operand : op->getOperands())
+      push(operand);
+    op->walk([&](mlir::Operation *inner) {
+      if (inner != op && seen.insert(inner).second)
+        work.push_back(inner);
+    });
+  }
+  return nullptr;
+}
+
+Value pmean(CallContext &c) {
+  if (c.has("groups"))
+    return notBuiltYet(c.e, c.rangeOf("groups"), "`groups:` of `pmean`");
+  Emit m(c);
+  if (c.has("weight")) {
+    // psum(x * w) / psum(w), the sums in one collective. The weight is the same for all leaves.
+    auto collective = read(c, c["x"]);
+    if (!collective)
+      return Value::error();
+    SmallVector<mlir::Value, 4> values;
+    SmallVector<VarySet, 4> axesOf;
+    for (Operand &operand : collective->leaves) {
+      DType dtype = dtypeOfMean(operand.dtype);
+      operand.ssa = m.convert(operand.ssa, operand.dtype, dtype);
+      operand.dtype = dtype;
+      Value weight = c.e.convert(c["weight"], dtype, c.range);
+      SmallVector<Value, 2> pair = {Value::array(operand.ssa, dtype, operand.range), weight};
+      if (weight.isError() || !c.e.unifyForElementwise(pair, c.range, "`pmean`"))
+        return Value::error();
+      mlir::Value x = pair[0].as<ArrayValue>()->ssa, w = weight.as<ArrayValue>()->ssa;
+      if (!c.e.sizesOf(w).empty())
+        return c.e.error(Code::E0403, c["weight"].range(), "`weight:` is a scalar per device, got " + c.e.render(weight));
+      values.push_back(c.e.widen(m.mul(x, pair[1].as<ArrayValue>()->ssa), collective->set));
+      values.push_back(c.e.widen(w, collective->set));
+      axesOf.append(2, collective->set);
+    }
+    allReduce(c, ReductionKind::Sum, values, axesOf);
+    SmallVector<mlir::Value, 4> means;
+    for (size_t i = 0; i < values.size(); i += 2) {
+      SmallVector<mlir::Value, 2> parts = {values[i], c.e.splat(values[i + 1], c.e.sizesOf(values[i]), c.range)};
+      m.unifyVary(parts);
+      means.push_back(m.div(parts[0], parts[1]));
+    }
+    return finish(c, c["x"], means, *collective);
+  }
+  auto collective = read(c, c["x"]);
+  if (!collective)
+    return Value::error();
+  SmallVector<mlir::Value, 4> values;
+  SmallVector<VarySet, 4> axesOf;
+  for (Operand &operand : collective->leaves) {
+    // V8: a value that does not vary is its own mean.
+    VarySet present = differenceOf(collective->set, differenceOf(collective->set, c.e.varyOf(operand.ssa)));
+    if (mlir::Operation *division = raggedDivision(operand.ssa, present)) {
+      Report report = c.e.warning(Code::E0711, c.range,
+                                  "this `pmean` weighs blocks of different sizes alike: expected `weight: n`, or sums of both "
+                                  "parts divided, got an unweighted mean");
+      SourceRange at = c.e.rangeOf(division->getLoc());
+      if (at.isValid())
+        report.note(at, "'" + c.e.sourceText(at) + "' divides by a size that varies");
+    }
+    DType dtype = dtypeOfMean(operand.dtype);
+    operand.ssa = m.convert(operand.ssa, operand.dtype, dtype);
+    operand.dtype = dtype;
+    values.push_back(operand.ssa);
+    axesOf.push_back(present);
+  }
+  allReduce(c, ReductionKind::Mean, values, axesOf);
+  return finish(c, c["x"], values, *collective);
+}
+
+Value extremumOver(CallContext &c) {
+  if (c.has("groups"))
+    return notBuiltYet(c.e, c.rangeOf("groups"), "`groups:` of " + spelt(c));
+  auto collective = read(c, c["x"]);
+  if (!collective)
+    return Value::error();
+  Emit m(c);
+  bool larger = c.builtin.name == "pmax";
+  SmallVector<mlir::Value, 4> results(collective->leaves.size());
+  // Leaves of one kind of comparison go together; a bool travels as an integer.
+  for (ReductionKind kind : {larger ? ReductionKind::Max : ReductionKind::Min,
+                             larger ? ReductionKind::MaxU : ReductionKind::MinU}) {
+    SmallVector<mlir::Value, 4> values;
+    SmallVector<VarySet, 4> axesOf;
+    SmallVector<size_t, 4> places;
+    bool isUnsignedKind = kind == ReductionKind::MaxU || kind == ReductionKind::MinU;
+    for (auto [i, operand] : llvm::enumerate(collective->leaves)) {
+      if ((isUnsigned(operand.dtype) || isBool(operand.dtype)) != isUnsignedKind)
+        continue;
+      mlir::Value ssa = isBool(operand.dtype) ? m.convert(operand.ssa, DType::Bool, DType::U8) : operand.ssa;
+      values.push_back(ssa);
+      axesOf.push_back(differenceOf(collective->set, differenceOf(collective->set, c.e.varyOf(ssa))));
+      places.push_back(i);
+    }
+    allReduce(c, kind, values, axesOf);
+    for (auto [place, value] : llvm::zip(places, values))
+      results[place] = isBool(collective->leaves[place].dtype) ? m.convert(value, DType::U8, DType::Bool) : value;
+  }
+  return finish(c, c["x"], results, *collective);
+}
+
+//===--- all_gather, axis_index, axis_size, pvary ----------------------------------------------------------------------===//
+
+Value allGather(CallContext &c) {
+  Arguments arguments(c);
+  auto collective = read(c, c["x"]);
+  auto tiled = arguments.flag("tiled", true);
+  if (!collective || !tiled)
+    return Value::error();
+  Emit m(c);
+  SmallVector<mlir::Value, 4> results;
+  for (const Operand &operand : collective->leaves) {
+    // A scalar per device has nothing to concatenate: it is stacked.
+    bool stacks = !*tiled || operand.rank() == 0;
+    int64_t dim = 0;
+    if (c.has("dim")) {
+      auto given = arguments.dimension(c["dim"], operand.rank() + (stacks ? 1 : 0));
+      if (!given)
+        return Value::error();
+      dim = *given;
+    }
+    mlir::Value value = c.e.widen(operand.ssa, collective->set);
+    // The last axis is the minor one: it is gathered first.
+    for (size_t i = collective->axes.size(); i-- > 0;) {
+      auto axis = m.builder.getStringAttr(collective->axes[i]);
+      bool tiles = !stacks || i + 1 != collective->axes.size();
+      auto type = inferAllGather(mlir::cast<mlir::RankedTensorType>(value.getType()), axis, dim, tiles);
+      value = AllGatherOp::create(m.builder, m.loc, type, value, axis, m.builder.getI64IntegerAttr(dim),
+                                  tiles ? m.builder.getUnitAttr() : mlir::UnitAttr());
+    }
+    results.push_back(value);
+  }
+  return finish(c, c["x"], results, *collective);
+}
+
+/// With several axes the position among all their devices, major first.
+Value axisIndex(CallContext &c) {
+  auto axes = readMeshAxes(c.e, c["axis"], c.range, "`axis_index`");
+  if (!axes)
+    return Value::error();
+  Emit m(c);
+  mlir::Value position;
+  for (const std::string &axis : *axes) {
+    mlir::Value index = AxisIndexOp::create(m.builder, m.loc, StringRef(axis));
+    if (position) {
+      mlir::Value scaled = m.mul(position, m.sizeLike(position, Size::axis(axis), DType::I32));
+      SmallVector<mlir::Value, 2> parts = {scaled, index};
+      m.unifyVary(parts);
+      index = m.add(parts[0], parts[1]);
+    }
+    position = index;
+  }
+  return Value::array(position, DType::I32, c.range);
+}
+
+Value axisSize(CallContext &c) {
+  auto axes = readMeshAxes(c.e, c["axis"], c.range, "`axis_size`");
+  if (!axes)
+    return Value::error();
+  return Value::size(productOf(axisAttributes(&c.e.context, *axes)), c.range);
+}
+
+Value pvary(CallContext &c) {
+  auto axes = readMeshAxes(c.e, c["axis"], c.range, "`pvary`");
+  if (!axes || !c["x"] || c["x"].isError())
+    return Value::error();
+  VarySet set = sorted(axisAttributes(&c.e.context, *axes));
+  SmallVector<Value, 4> leaves, results;
+  c.e.flatten(c["x"], leaves);
+  for (const Value &leaf : leaves) {
+    Operand operand = Arguments(c).asArray(leaf);
+    if (!operand)
+      return Value::error();
+    results.push_back(Value::array(c.e.widen(operand.ssa, set), operand.dtype, c.range));
+  }
+  return c.e.rebuild(c["x"], results);
+}
+
+Value notYet(CallContext &c) { return notBuiltYet(c.e, c.range, spelt(c)); }
+
+} // namespace
+
+void sema::registerCollectiveBuiltins(BuiltinTable &table) {
+  table.add("psum", "x, axis, groups:?", psum);
+  table.add("pprod", "x, axis, groups:?", psum);
+  table.add("pmean", "x, axis, weight:?, groups:?", pmean);
+  table.add("pmax", "x, axis, groups:?", extremumOver);
+  table.add("pmin", "x, axis, groups:?", extremumOver);
+  table.add("all_gather", "x, axis, dim:?, tiled:?", allGather);
+  table.add("axis_index", "axis", axisIndex);
+  table.add("axis_size", "axis", axisSize);
+  table.add("pvary", "x, axis", pvary);
+  table.add("psum_scatter", "x, axis, dim:?", notYet);
+  table.add("all_to_all", "x, axis, split:, concat:", notYet);
+  table.add("ppermute", "x, axis, permutation, fill:?", notYet);
+  table.add("shift", "x, axis, by:?, wrap:?", notYet);
+  table.add("halo", "x, axis, dim:?, width:?, edge:?", notYet);
+  table.add("pbroadcast", "x, axis, root:?", notYet);
+  table.add("assert_same", "x, axis", notYet);
+  table.add("replicated", "key", notYet);
+}
