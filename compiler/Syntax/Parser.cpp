@@ -39,12 +39,17 @@ private:
     parser.reset();
     source = tokens.source();
     stream = std::make_unique<antlr4::CommonTokenStream>(source.get());
+    // Messages look a token ahead of the parser.
+    stream->fill();
     parser = std::make_unique<PmapParser>(stream.get());
     parser->removeErrorListeners();
-    parser->setErrorHandler(std::make_shared<SyntaxErrors>(tokens, diagnostics));
+    auto errors = std::make_shared<SyntaxErrors>(tokens, diagnostics);
+    parser->setErrorHandler(errors);
     parser->getInterpreter<antlr4::atn::ParserATNSimulator>()->setPredictionMode(mode);
     try {
-      return (parser.get()->*rule)();
+      Context *context = (parser.get()->*rule)();
+      errors->reportBrackets();
+      return context;
     } catch (const NestingParser::TooDeep &error) {
       diagnostics.error(Code::E0106, tokens.range(error.token), "nested too deeply; name a part of it by 'let'").report();
       return nullptr;

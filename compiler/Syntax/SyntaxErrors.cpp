@@ -103,9 +103,12 @@ std::string describeExpected(const IntervalSet &set, size_t rule, const antlr4::
   }
   if (has(PmapParser::SEP))
     return "the end of the statement";
+  if (has(PmapParser::COMMA))
+    parts.push_back("','");
   for (const auto &interval : set.getIntervals())
     for (ssize_t type = interval.a; type <= interval.b; ++type)
-      parts.push_back(quoted(static_cast<size_t>(type)));
+      if (type != PmapParser::COMMA)
+        parts.push_back(quoted(static_cast<size_t>(type)));
   return joinAlternatives(parts);
 }
 
@@ -199,7 +202,17 @@ void SyntaxErrors::reportError(antlr4::Parser *generic, const antlr4::Recognitio
   bool wantsEnd = expected.contains(size_t(PmapParser::SEP)) && !startsExpression(expected);
   auto builder = diagnostics.error(wantsEnd ? Code::E0114 : Code::E0101, range,
                                    "expected " + describeExpected(expected, rule, before) + ", got " + gotText);
+  if (SourceRange bracket = file.unclosedBracketAround(got); bracket.isValid()) {
+    explained.insert(bracket.begin);
+    builder.note(bracket, "the '" + bracket.text() + "' is here");
+  }
   addHint(builder, parser, got, expected);
+}
+
+void SyntaxErrors::reportBrackets() {
+  for (const TokenizedFile::BracketError &error : file.bracketErrors())
+    if (!error.bracket.isValid() || !explained.contains(error.bracket.begin))
+      diagnostics.report(error.diagnostic);
 }
 
 void SyntaxErrors::addHint(DiagnosticBuilder &builder, PmapParser &parser, antlr4::Token *got,
@@ -211,11 +224,21 @@ void SyntaxErrors::addHint(DiagnosticBuilder &builder, PmapParser &parser, antlr
     builder.note(file.range(first), hint);
     return;
   }
-  if (type == PmapParser::ASSIGN) {
-    size_t rule = parser.getContext()->getRuleIndex();
+  if (first != got && first->getType() == PmapParser::TYPE && isName(type)) {
+    builder.note("types are defined outside of functions");
+    return;
+  }
+  if (first != got && first->getType() == PmapParser::EXPORT && before == first) {
+    builder.note("only functions are exported");
+    return;
+  }
+  size_t rule = parser.getContext()->getRuleIndex();
+  bool inArguments = expected.contains(size_t(PmapParser::RPAREN)) && rule == PmapParser::RuleExpr;
+  bool inCondition = expected.contains(size_t(PmapParser::LBRACE)) && rule == PmapParser::RuleBlock &&
+                     first->getType() != PmapParser::TEST && first->getType() != PmapParser::FN;
+  if (type == PmapParser::ASSIGN && (inArguments || inCondition || rule == PmapParser::RuleAtom)) {
     antlr4::Token *label = before;
     antlr4::Token *bracket = label ? previous(parser, label) : nullptr;
-    bool inArguments = expected.contains(size_t(PmapParser::RPAREN)) && rule == PmapParser::RuleExpr;
     if (inArguments && label && isName(label->getType()) && bracket &&
         (bracket->getType() == PmapParser::LPAREN || bracket->getType() == PmapParser::COMMA))
       builder.note("an argument is passed by name as 'name: value'").fix(file.range(label, got), text(label) + ":");
@@ -239,7 +262,8 @@ void SyntaxErrors::addHint(DiagnosticBuilder &builder, PmapParser &parser, antlr
   }
   if (before && before->getType() == PmapParser::DOT && type == PmapParser::NUMBER)
     builder.note("the elements of a tuple are taken out by 'let (a, b) = t'");
-  else if (before && before->getType() == PmapParser::NUMBER && type == PmapParser::NAME)
+  else if (before && before->getType() == PmapParser::NUMBER && type == PmapParser::NAME &&
+           !file.file().text().slice(before->getStopIndex(), got->getStartIndex()).contains('\n'))
     builder.note("a product is written with '*'");
   else if (type == PmapParser::DOT && startsExpression(expected) && after && after->getType() == PmapParser::NUMBER)
     builder.note("a number starts with a digit").fix(file.range(got), "0.");

@@ -34,8 +34,15 @@ private:
                const antlr4::misc::IntervalSet &expected) const;
   antlr4::Token *firstOfStatement(grammar::PmapParser &parser, antlr4::Token *got) const;
 
+public:
+  /// Reports what the token filter found, where no message about the inside of the same bracket says it already.
+  void reportBrackets();
+
+private:
   const TokenizedFile &file;
   DiagnosticEngine &diagnostics;
+  /// The brackets, never closed, in which an error was reported.
+  llvm::DenseSet<uint32_t> explained;
   /// Whether the error that is on its way up to its statement has been reported.
   bool reported = false;
 };

@@ -203,8 +203,8 @@ private:
     if (type == PmapLexer::VAR && isCall(raw, i))
       type = PmapLexer::NAME;
     if (isOpener(type)) {
-      open.push_back({type, range});
       emit(type, range);
+      open.push_back({type, range});
     } else if (isCloser(type)) {
       close(type, range);
     } else {

@@ -14,7 +14,7 @@ namespace pmap {
 /// The tokens of one file. Positions of ANTLR count characters; `range` turns them into byte offsets.
 class TokenizedFile {
 public:
-  /// Lexes and filters. Reports E0102 to E0105, E0109 and E0117. Never fails: the tokens end in EOF in any case.
+  /// Lexes and filters. Reports E0103, E0105, E0109 and E0117. Never fails: the tokens end in EOF in any case.
   TokenizedFile(const SourceFile &file, DiagnosticEngine &diagnostics);
 
   /// The source of the parser's token stream; may be taken once for each parse.
@@ -26,6 +26,16 @@ public:
 
   /// Whether the filter made up this token to repair a bracket: complaining about it again would be noise.
   bool isRepair(const antlr4::Token *token) const;
+  /// The innermost bracket that is open before this token, if it was never closed in the text; else an invalid range.
+  SourceRange unclosedBracketAround(const antlr4::Token *token) const;
+
+  /// What was wrong with the brackets, with the bracket it is about. Kept back until the parser has had its say: when it stopped
+  /// right inside a bracket that is not closed, its message is the better one, and both would be one too many.
+  struct BracketError {
+    SourceRange bracket; ///< Invalid when a bracket closes nothing.
+    Diagnostic diagnostic;
+  };
+  const std::vector<BracketError> &bracketErrors() const { return bracketErrors_; }
 
   const std::vector<ast::Comment> &comments() const { return comments_; }
   const SourceFile &file() const { return file_; }
@@ -41,11 +51,13 @@ private:
     size_t type;
     uint32_t begin, end; ///< Bytes.
     bool repair;
+    int64_t bracket; ///< The position of the innermost open bracket, or -1.
   };
 
   const SourceFile &file_;
   std::vector<Token> tokens;
   std::vector<ast::Comment> comments_;
+  std::vector<BracketError> bracketErrors_;
   bool incomplete = false;
   bool empty = true;
 };
