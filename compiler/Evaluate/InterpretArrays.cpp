@@ -76,8 +76,8 @@ bool Interpreter::checkIndices(Operation *op, unsigned device, const NDArray &in
 bool Interpreter::checkSlice(Operation *op, unsigned device, ArrayRef<int64_t> whole, ArrayRef<int64_t> part,
                              ArrayRef<int64_t> offsets, ArrayRef<int64_t> strides) {
   for (size_t d = 0; d < whole.size(); ++d) {
-    int64_t end = part[d] == 0 ? offsets[d] : offsets[d] + (part[d] - 1) * strides[d] + 1;
-    if (offsets[d] < 0 || end > whole[d]) {
+    int64_t end = part[d] <= 0 ? offsets[d] + part[d] : offsets[d] + (part[d] - 1) * strides[d] + 1;
+    if (offsets[d] < 0 || part[d] < 0 || end > whole[d]) {
       fail(op, device, PMAP_FAIL_SLICE, offsets[d], end, whole[d]);
       return false;
     }

@@ -131,14 +131,15 @@ std::optional<int64_t> Interpreter::evaluateSize(StringRef polynomial, Operation
   if (value)
     return value;
   switch (status) {
-  case SizeStatus::NotExact: {
+  case SizeStatus::NotExact:
+  case SizeStatus::DivideByZero: {
     auto [numerator, denominator] = size.asQuotient();
-    fail(op, device, PMAP_FAIL_INEXACT, numerator.evaluate(lookup).value_or(0), denominator.evaluate(lookup).value_or(0));
+    if (std::optional<int64_t> by = denominator.evaluate(lookup))
+      fail(op, device, PMAP_FAIL_INEXACT, numerator.evaluate(lookup).value_or(0), *by);
+    else
+      fail(op, device, PMAP_FAIL_DIVIDE_BY_ZERO);
     break;
   }
-  case SizeStatus::DivideByZero:
-    fail(op, device, PMAP_FAIL_DIVIDE_BY_ZERO);
-    break;
   case SizeStatus::Overflow:
     failWith(op, device, "", "size " + polynomial + " does not fit 64 bits");
     break;
@@ -164,7 +165,8 @@ std::optional<SmallVector<int64_t, 4>> Interpreter::shapeOf(Type type, Operation
     std::optional<int64_t> size = evaluateSize(polynomial, op, device);
     if (!size)
       return std::nullopt;
-    if (*size < 0) {
+    // A slice that ends before it begins is told by its bounds.
+    if (*size < 0 && !isa<SliceOp>(op)) {
       fail(op, device, PMAP_FAIL_NEGATIVE_SIZE, *size, 0, 0, polynomial);
       return std::nullopt;
     }
