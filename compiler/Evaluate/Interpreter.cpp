@@ -119,8 +119,11 @@ std::optional<int64_t> Interpreter::evaluateSize(StringRef polynomial, Operation
   const Size &size = entry->second;
 
   auto lookup = [&](StringRef symbol) -> std::optional<int64_t> {
-    if (symbol.consume_front("@"))
-      return mesh ? std::optional(mesh->axisSize(symbol)) : std::nullopt;
+    if (symbol.consume_front("@")) {
+      if (mesh && llvm::is_contained(mesh->axes, symbol))
+        return mesh->axisSize(symbol);
+      return symbol == "devices" ? std::optional(options.devices) : std::nullopt;
+    }
     auto found = symbols.find(symbol);
     if (found == symbols.end() || device >= found->second.size())
       return std::nullopt;
