@@ -91,11 +91,11 @@ std::string pmap::rt::renderError(const pmap_site *site, const char *code, const
   std::string source = known ? sourceLine(site->file, site->line) : "";
   if (!source.empty()) {
     // The caret's column counts bytes; continuation bytes of UTF-8 take no room on the screen.
-    std::string number = format("%5d | ", site->line), blank;
+    std::string blank;
     for (int32_t i = 0; i + 1 < site->column && (size_t)i < source.size(); ++i)
       if (((unsigned char)source[(size_t)i] & 0xC0) != 0x80)
         blank += ' ';
-    text += number + source + "\n" + std::string(number.size() - 2, ' ') + "| " + blank + "^\n";
+    text += "  " + source + "\n  " + blank + "^\n";
   }
   for (size_t begin = 0; begin < note.size();) {
     size_t end = std::min(note.find('\n', begin), note.size());
