@@ -39,6 +39,13 @@ static std::optional<SmallVector<ReassociationIndices>> collapseGroups(ArrayRef<
   return groups;
 }
 
+/// True when no group makes more than one dynamic dimension: then the sizes follow from the one that is split.
+static bool splitsSimply(RankedTensorType to, ArrayRef<ReassociationIndices> groups) {
+  return llvm::all_of(groups, [&](const ReassociationIndices &group) {
+    return llvm::count_if(group, [&](int64_t dim) { return to.isDynamicDim(dim); }) <= 1;
+  });
+}
+
 void Translator::translateReshape(ReshapeOp op) {
   Location loc = op.getLoc();
   auto from = cast<RankedTensorType>(op.getInput().getType()), to = cast<RankedTensorType>(op.getType());
@@ -71,11 +78,16 @@ void Translator::translateReshape(ReshapeOp op) {
   if (to.getRank() > 0)
     if (auto groups = collapseGroups(fromSizes, toSizes))
       return set(op, tensor::CollapseShapeOp::create(b, loc, target, array, *groups));
-  if (auto groups = collapseGroups(toSizes, fromSizes))
+  if (auto groups = collapseGroups(toSizes, fromSizes); groups && splitsSimply(target, *groups))
     return set(op, tensor::ExpandShapeOp::create(b, loc, target, array, *groups, shape));
+  if (to.getRank() > 1 && !splitsSimply(target, oneGroup(to.getRank()))) {
+    SmallVector<Value> extents;
+    for (OpFoldResult extent : shape)
+      extents.push_back(getValueOrCreateConstantIndexOp(b, loc, extent));
+    Value extentArray = tensor::FromElementsOp::create(b, loc, extents);
+    return set(op, tensor::ReshapeOp::create(b, loc, target, array, extentArray));
+  }
   // Through one dimension. Where that one's size is constant on one side only, the types meet in a cast.
-  int64_t count = ShapedType::isDynamic(toCount.constant().value_or(ShapedType::kDynamic)) ? ShapedType::kDynamic
-                                                                                            : *toCount.constant();
   auto countOf = [&](RankedTensorType type) {
     return type.hasStaticShape() ? type.getNumElements() : ShapedType::kDynamic;
   };
@@ -83,8 +95,7 @@ void Translator::translateReshape(ReshapeOp op) {
   if (from.getRank() != 1)
     flat = tensor::CollapseShapeOp::create(
         b, loc, RankedTensorType::get({countOf(from)}, target.getElementType()), array, oneGroup(from.getRank()));
-  count = countOf(to);
-  auto flatType = RankedTensorType::get({count}, target.getElementType());
+  auto flatType = RankedTensorType::get({countOf(to)}, target.getElementType());
   if (flat.getType() != flatType)
     flat = tensor::CastOp::create(b, loc, flatType, flat);
   if (to.getRank() == 0)

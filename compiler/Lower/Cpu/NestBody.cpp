@@ -113,14 +113,15 @@ int NestBody::contiguity(unsigned dim) {
     int position = positionOf(kernel.maps[operand], dim);
     if (!type || position < 0)
       continue;
-    bool isOutput = operand >= kernel.numInputs();
-    if (hasUnitStride(type, position))
-      score += isOutput ? 3 : 2;
-    else
-      score -= isOutput ? 3 : 1;
+    // An operand that moves with more loops is most of the traffic; stores cost more than loads.
+    int dims = 0;
+    for (unsigned loop = 0; loop < kernel.numLoops(); ++loop)
+      dims += kernel.maps[operand].isFunctionOfDim(loop);
+    int weight = dims * dims * (operand >= kernel.numInputs() ? 3 : 2);
+    score += hasUnitStride(type, position) ? weight : -weight;
   }
   // Vectors without contiguous memory still help a body that computes much.
-  return score > 0 ? score * 8 : kernel.cost >= 16 && score > -3 ? 1 : score;
+  return score <= 0 && kernel.cost >= 32 ? 1 : score;
 }
 
 unsigned NestBody::lanes(unsigned dim) {
