@@ -31,9 +31,8 @@ void buildLinalgToLlvmPipeline(OpPassManager &pm, const CpuOptions &options) {
 
   // Kernels: blocks of rows in parallel, vectors inside.
   pm.addPass(createLowerKernelsPass(target));
-  OpPassManager &loops = pm.nest<func::FuncOp>();
-  loops.addPass(createCSEPass());
-  loops.addPass(createExpandVectorMathPass(target));
+  pm.addNestedPass<func::FuncOp>(createCSEPass());
+  pm.addPass(createExpandVectorMathPass(target));
 
   // Buffers have their final uses now.
   pm.addPass(createInsertFreesPass());
