@@ -70,6 +70,10 @@ llvm::ArrayRef<Comment> docRunAbove(llvm::ArrayRef<Comment> before, unsigned lin
 } // namespace
 
 std::string Builder::docBefore(SourceRange at) const {
+  // Only what begins its line is what the comment above is about.
+  llvm::StringRef text = tokens.file().text().take_front(at.begin).rtrim(" \t");
+  if (!text.empty() && !text.ends_with("\n"))
+    return {};
   llvm::ArrayRef<Comment> comments = tokens.comments();
   auto *end = llvm::partition_point(comments, [&](const Comment &c) { return c.range.begin < at.begin; });
   llvm::ArrayRef<Comment> before = comments.take_front(static_cast<size_t>(end - comments.begin()));

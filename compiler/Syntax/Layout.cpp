@@ -13,6 +13,7 @@ Doc make(Node node) { return std::make_shared<const Node>(std::move(node)); }
 Doc text(std::string text) { return make({Node::Text, std::move(text), {}, {}, false}); }
 Doc line() { return make({Node::Line, {}, {}, {}, false}); }
 Doc softLine() { return make({Node::SoftLine, {}, {}, {}, false}); }
+Doc fillLine() { return make({Node::FillLine, {}, {}, {}, false}); }
 Doc hardLine() { return make({Node::HardLine, {}, {}, {}, true}); }
 Doc emptyLine() { return concat({hardLine(), hardLine()}); }
 Doc ifBroken(std::string broken, std::string flat) {
@@ -60,8 +61,7 @@ public:
       commands.pop_back();
       write(command);
     }
-    flushSuffixes();
-    trimBlanks();
+    flushSuffixes(0);
     return std::move(out);
   }
 
@@ -82,6 +82,11 @@ private:
       if (command.broken)
         newline(command.indent);
       return;
+    case Node::FillLine: {
+      // The next element is the next command.
+      unsigned needed = 1 + (commands.empty() ? 0 : flatWidth(*commands.back().node));
+      return column + needed <= width ? put(" ") : newline(command.indent);
+    }
     case Node::HardLine:
       return newline(command.indent);
     case Node::Concat:
@@ -100,7 +105,25 @@ private:
     }
   }
 
-  /// Whether the document fits on the rest of the line, together with what follows up to the next place that may break.
+  static unsigned flatWidth(const Node &node) {
+    switch (node.kind) {
+    case Node::Text:
+      return widthOf(node.text);
+    case Node::IfBroken:
+      return widthOf(node.flatText);
+    case Node::Line:
+    case Node::FillLine:
+      return 1;
+    default:
+      unsigned sum = 0;
+      for (const Doc &child : node.children)
+        sum += flatWidth(*child);
+      return sum;
+    }
+  }
+
+  /// Whether the document fits on the rest of the line, together with what follows up to the next place that will break: of what
+  /// follows, groups count as unbroken, so that of two groups in a row the first breaks first.
   bool fits(const Command &command) const {
     if (column > width)
       return false;
@@ -125,6 +148,7 @@ private:
         break;
       case Node::Suffix:
         break;
+      case Node::FillLine:
       case Node::Line:
         if (next.broken)
           return true;
@@ -144,7 +168,7 @@ private:
         stack.push_back({next.node->children[0].get(), next.indent, next.broken});
         break;
       case Node::Group:
-        stack.push_back({next.node->children[0].get(), next.indent, next.broken || next.node->breaks});
+        stack.push_back({next.node->children[0].get(), next.indent, next.node->breaks});
         break;
       }
       if (taken > left)
@@ -159,16 +183,25 @@ private:
   }
 
   void newline(unsigned indent) {
-    flushSuffixes();
-    trimBlanks();
+    flushSuffixes(indent);
     out += '\n';
     out.append(indent, ' ');
     column = indent;
   }
 
-  void flushSuffixes() {
-    for (const std::string &suffix : suffixes)
-      out += suffix;
+  /// A line has room for one comment; what would be a second one goes to a line of its own.
+  void flushSuffixes(unsigned indent) {
+    trimBlanks();
+    bool first = true;
+    for (const std::string &suffix : suffixes) {
+      if (!first) {
+        out += '\n';
+        out.append(indent, ' ');
+      }
+      bool fresh = out.empty() || out.back() == '\n' || out.back() == ' ';
+      out += !fresh && first ? "  " + suffix : suffix;
+      first = false;
+    }
     suffixes.clear();
   }
 

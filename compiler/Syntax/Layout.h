@@ -13,7 +13,7 @@ struct Node;
 using Doc = std::shared_ptr<const Node>;
 
 struct Node {
-  enum Kind { Text, Line, SoftLine, HardLine, Concat, Indent, Group, IfBroken, Suffix };
+  enum Kind { Text, Line, SoftLine, HardLine, FillLine, Concat, Indent, Group, IfBroken, Suffix };
   Kind kind;
   std::string text;          ///< Of Text and Suffix; of IfBroken: when broken.
   std::string flatText;      ///< Of IfBroken: when not.
@@ -26,6 +26,8 @@ Doc text(std::string text);
 Doc line();
 /// Nothing, or a line break when its group is broken.
 Doc softLine();
+/// A blank, or a line break where the document behind it, up to its end, does not fit. For lists that fill their lines.
+Doc fillLine();
 /// A line break; every group around it is broken.
 Doc hardLine();
 /// An empty line.
@@ -37,7 +39,8 @@ Doc indent(Doc doc);
 Doc group(Doc doc);
 /// One text or the other, depending on whether the group around it is broken.
 Doc ifBroken(std::string broken, std::string flat = "");
-/// Text put at the end of the current line, behind whatever else comes there: a trailing comment. Breaks the groups around it.
+/// Text put at the end of the current line, behind whatever else comes there: a trailing comment, two blanks
+/// apart. Breaks the groups around it.
 Doc suffix(std::string text);
 
 std::string render(const Doc &doc, unsigned width);

@@ -238,7 +238,7 @@ Doc Printer::ifDoc(const IfExpr &e) {
     // A comment between `}` and `else` goes to the end of that line.
     std::vector<Doc> comments;
     while (hasCommentBefore(e.elseBranch->range.begin))
-      comments.push_back(suffix("  " + module->comments[nextComment++].text));
+      comments.push_back(suffix(module->comments[nextComment++].text));
     parts.push_back(concat(std::move(comments)));
     parts.push_back(text(" else "));
     if (auto *elseIf = dyn_cast<IfExpr>(e.elseBranch.get()))
@@ -295,11 +295,11 @@ Doc Printer::arrayDoc(const ArrayExpr &e) {
   std::vector<Doc> inner;
   for (const ExprPtr &element : e.elements) {
     Doc doc = exprDoc(*element);
-    bool first = element == e.elements.front(), last = element == e.elements.back();
-    doc = last ? doc : concat({doc, text(",")});
-    inner.push_back(first ? doc : group(concat({line(), doc})));
+    if (element != e.elements.front())
+      inner.push_back(fillLine());
+    inner.push_back(concat({doc, text(element == e.elements.back() ? "]" : ",")}));
   }
-  return concat({text("["), indent(concat(std::move(inner))), text("]")});
+  return concat({text("["), indent(concat(std::move(inner)))});
 }
 
 Doc Printer::namedDoc(const NamedExpr &field) { return concat({text(field.name.text + ": "), exprDoc(*field.value)}); }

@@ -39,7 +39,14 @@ bool Printer::emptyLineBefore(uint32_t offset) const {
 Doc Printer::behind(uint32_t offset) {
   std::vector<Doc> parts;
   while (hasCommentBefore(offset) && !module->comments[nextComment].ownLine)
-    parts.push_back(suffix("  " + module->comments[nextComment++].text));
+    parts.push_back(suffix(module->comments[nextComment++].text));
+  return concat(std::move(parts));
+}
+
+Doc Printer::leftOver(uint32_t end) {
+  std::vector<Doc> parts;
+  while (hasCommentBefore(end))
+    parts.push_back(suffix(module->comments[nextComment++].text));
   return concat(std::move(parts));
 }
 
@@ -71,13 +78,13 @@ Doc Printer::moduleDoc() {
     bool isFirst = item == module->items.front();
     if (!isFirst) {
       parts.push_back(hardLine());
-      // What takes several lines stands apart; the rest is as the author grouped it.
-      if (isLong || previousIsLong || emptyLineBefore(firstLine))
+      // What takes several lines stands apart, and so does a comment; the rest is as the author grouped it.
+      if (isLong || previousIsLong || firstLine != begin || emptyLineBefore(firstLine))
         parts.push_back(hardLine());
     }
     parts.push_back(above(begin, /*keepEmptyLines=*/true));
-    Doc doc = itemDoc(*item);
-    parts.push_back(doc);
+    parts.push_back(itemDoc(*item));
+    parts.push_back(leftOver(item->range.end));
     previousIsLong = isLong;
   }
   auto end = static_cast<uint32_t>(module->file->text().size());
@@ -274,6 +281,7 @@ Doc Printer::blockDoc(const BlockExpr &block, bool grouped) {
       inner.push_back(hardLine());
     inner.push_back(above(begin, /*keepEmptyLines=*/true));
     inner.push_back(statementDoc(*s));
+    inner.push_back(leftOver(s->range.end));
   }
   inner.push_back(behind(end));
   while (hasCommentBefore(end)) {

@@ -53,6 +53,8 @@ private:
   Doc behind(uint32_t offset);
   /// The comments before `offset` that stand on lines of their own, each with its line break; empty lines kept when asked.
   Doc above(uint32_t offset, bool keepEmptyLines = false);
+  /// The comments inside a statement for which no better place was found, at its end.
+  Doc leftOver(uint32_t end);
   bool hasCommentBefore(uint32_t offset) const;
   bool emptyLineBefore(uint32_t offset) const;
   /// The position of the bracket that closes a node of this range.
