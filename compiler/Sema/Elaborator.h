@@ -8,10 +8,15 @@
 #include "compiler/Sema/Value.h"
 #include "compiler/Syntax/AST.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>
+
+namespace pmap {
+struct ProgramSignature;
+}
 
 namespace pmap::sema {
 
@@ -30,7 +35,8 @@ public:
   /// Replaces the text of `range` by `replacement`; an empty range inserts.
   Report &fix(SourceRange range, const llvm::Twine &replacement);
   /*implicit*/ operator Value() const { return Value::error(); }
-  /*implicit*/ operator std::nullopt_t() const { return std::nullopt; }
+  /// And to nothing, where a function returns an optional.
+  template <typename T> /*implicit*/ operator std::optional<T>() const { return std::nullopt; }
   /// Drops it: the subject turned out to have failed already.
   void cancel() { elaborator = nullptr; }
 
@@ -51,6 +57,8 @@ struct SizeSymbol {
   bool bound = false;     // whether `pmap.size` may name it (function and map symbols, and after a `pmap.bind_size`)
   /// For an index of a loop or comprehension: its bounds, `low <= symbol < high`, by which indexing is proved in range.
   std::optional<Size> low, high;
+  bool dataDependent = false; // a length that only the run knows, which `let [k] y = …` names
+  unsigned isolation = 0; // how many isolated regions (`pmap`) were around its birth
 };
 
 /// A mesh (or a vmapped axis) in force. `open` is the standalone check of a function that names axes its caller will
@@ -121,7 +129,13 @@ public:
   mlir::Value tensorOf(const Value &value, std::optional<DType> hint = std::nullopt);
   /// The dtype that operands of an elementwise operation meet in; nullopt (reported) when two strong ones differ, with
   /// the fix-it that converts. All weak: the weak kind's default. `what` names the operation: "`+`", "`where`".
-  std::optional<DType> commonDType(llvm::ArrayRef<Value> operands, SourceRange range, llvm::StringRef what);
+  /// With `allowAllWeak`, nullopt also where all are weak (`failedCommonDType` tells the two apart).
+  std::optional<DType> commonDType(llvm::ArrayRef<Value> operands, SourceRange range, llvm::StringRef what,
+                                   bool allowAllWeak = false);
+  bool failedCommonDType = false;
+  /// The shape that NumPy's rules give, decided by the sizes; nullopt (reported) when they do not fit.
+  std::optional<llvm::SmallVector<Size>> broadcastShapes(llvm::ArrayRef<Value> operands, SourceRange range,
+                                                         llvm::StringRef what);
   /// Makes the operands agree for an elementwise operation: one dtype (unless `keepDTypes`), one shape by NumPy
   /// broadcasting decided by the sizes, one variance (V2). Every element becomes a materialized array. False on error.
   bool unifyForElementwise(llvm::MutableArrayRef<Value> operands, SourceRange range, llvm::StringRef what,
@@ -139,6 +153,8 @@ public:
   /// The leaves of a nest of tuples and records, in order, and a nest of the same form over new leaves.
   void flatten(const Value &value, llvm::SmallVectorImpl<Value> &leaves) const;
   Value rebuild(const Value &like, llvm::ArrayRef<Value> leaves) const;
+  /// Whether two nests have the same tuples, records and field names, whatever their leaves are.
+  bool sameForm(const Value &a, const Value &b) const;
   /// Dotted names of the leaves ("" for a lone array): `w`, `layers.0.b`.
   void leafNames(const Value &value, llvm::StringRef prefix, llvm::SmallVectorImpl<std::string> &names) const;
 
@@ -150,6 +166,10 @@ public:
   Size bindSize(llvm::StringRef shown, mlir::Value index, SourceRange birth, std::string birthText, const VarySet &vary);
   /// The `index` value of a size at the insertion point.
   mlir::Value indexOf(const Size &size, SourceRange range);
+  /// Makes the symbols of a size that exist only as index values (loop indices) nameable in types.
+  void bindSymbolsOf(const Size &size);
+  /// Whether what `op` defines may be used at the insertion point.
+  bool isVisible(mlir::Operation *op) const;
   /// A value used as a size: literal, Size, or integer scalar (which becomes a symbol, one per SSA value). nullopt
   /// (reported) when it is none. `what` says where: "a dimension", "a slice bound".
   std::optional<Size> sizeOf(const Value &value, llvm::StringRef what);
@@ -195,11 +215,11 @@ public:
 
   //===--- Expressions and statements (one file per theme) ---------------------------------------------------------===//
   Value expression(const ast::Expr &e);
-  /// An expression in size position (a type, a shape): `/` is exact division there.
-  std::optional<Size> sizeExpression(const ast::Expr &e, bool inType);
 
   mlir::OpBuilder builder;
   mlir::Location loc(SourceRange range);
+  /// The range that a location was made of; invalid when it was not made here.
+  SourceRange rangeOf(mlir::Location location) const;
   mlir::MLIRContext &context;
   SourceManager &sources;
   const SemaOptions &options;
@@ -209,6 +229,10 @@ public:
   Scope scope;
   Store store;
   VarId nextVar = 0;
+  /// Variables below are outside of the function or comprehension that is being elaborated, and cannot be assigned there.
+  VarId firstAssignable = 0;
+  /// The current value of what a name is bound to, as it is seen from here.
+  Value valueOf(const ScopeNode &node);
   LoadedModule *currentModule = nullptr;
   llvm::SmallVector<CallFrame, 8> calls;
   /// Inside `pmap`'s region, which is isolated: what comes from outside enters through `capture` (P9). Sizes likewise.
@@ -225,17 +249,43 @@ public:
   void elaborateEntries(LoadedModule &program, mlir::ModuleOp into);
   /// The value of a module's item; null when it has none of that name.
   Value item(LoadedModule &module, llvm::StringRef name, SourceRange use);
+  Value constant(const ast::ConstItem &decl, LoadedModule &module, SourceRange use);
 
   //===--- Types as written (Types.cpp) ------------------------------------------------------------------------------===//
-  /// What names in an annotation mean: in a parameter list an unknown name binds the size it meets.
-  struct TypeScope {
-    llvm::StringMap<Size> *binds = nullptr; // sizes bound so far; null where nothing may be bound
-    bool reportUnbound = true;
+  /// The arguments of a parameterised type, in force while its declaration is looked at: `i` of `Layer[i, o]`.
+  struct SizeArguments {
+    const SizeArguments *outer = nullptr; // where the arguments' own names are looked up
+    LoadedModule *outerModule = nullptr;
+    llvm::StringMap<const ast::Expr *> expressions;
   };
-  /// Checks a value against an annotation and gives the value that has it (weak ones converted). `subject` names what is
-  /// annotated: "argument 'x' of 'f'". Sizes that the annotation names alone are bound in `binds`.
-  Value checkAgainst(const Value &value, const ast::Type &type, llvm::StringMap<Size> *binds, bool bindingPass,
-                     const std::string &subject, SourceRange at);
+  /// Where the names of an annotation are looked up.
+  struct TypeContext {
+    LoadedModule *module = nullptr;
+    llvm::StringMap<Value> *binds = nullptr; // sizes that a parameter list has bound so far
+    bool canBind = false;                    // an unknown lone name binds the size it meets
+    const SizeArguments *arguments = nullptr;
+  };
+  /// What a NamedType names.
+  struct NamedTarget {
+    bool hole = false;
+    std::optional<DType> dtype;
+    const ast::TypeItem *decl = nullptr;
+    LoadedModule *module = nullptr; // of the declaration
+  };
+  std::optional<NamedTarget> resolveType(const ast::NamedType &type, LoadedModule *module, bool quiet = false);
+  std::optional<SizeArguments> argumentsOf(const ast::NamedType &type, const NamedTarget &target, const TypeContext &in);
+  /// First pass over a parameter list: binds the lone names to the sizes they meet. Reports nothing.
+  void bindSizes(const Value &value, const ast::Type &type, const TypeContext &in);
+  /// Second pass: the value under its annotation, weak ones converted; Error (reported) when it does not fit. `subject` says
+  /// what is annotated: "argument 'x' of 'f'".
+  Value checkAgainst(const Value &value, const ast::Type &type, const TypeContext &in, const std::string &subject,
+                     SourceRange at);
+  /// The size that an expression in an annotation means; nullopt (reported unless quiet).
+  std::optional<Size> sizeInType(const ast::Expr &e, const TypeContext &in, bool quiet = false);
+  /// The lone name a dimension is, seen through the arguments of parameterised types; null when it is an expression.
+  const ast::NameExpr *loneName(const ast::Expr &e, const TypeContext &in, TypeContext &where);
+  /// An annotation as text with its sizes as they are bound: `f32[n, d]`.
+  std::string renderAnnotation(const ast::Type &type) const;
   /// `Layer(w: a, b: c)`, `f32(x)`.
   Value construct(const TypeValue &type, llvm::ArrayRef<Argument> arguments, SourceRange range);
 
@@ -250,6 +300,9 @@ public:
   Value withExpression(const ast::WithExpr &e);
   Value pipeExpression(const ast::PipeExpr &e);
   Value callExpression(const ast::CallExpr &e);
+  Value callWith(const Value *first, SourceRange firstRange, const ast::CallExpr &e);
+  Value castTo(const Value &value, const ast::Type &type, const TypeContext &in, SourceRange range);
+  Value atUse(const Value &value, SourceRange range);
   Value indexExpression(const ast::IndexExpr &e);
   Value tupleExpression(const ast::TupleExpr &e);
   Value recordExpression(const ast::RecordExpr &e);
@@ -258,8 +311,11 @@ public:
   Value ifExpression(const ast::IfExpr &e, bool asStatement);
   Value blockExpression(const ast::BlockExpr &e, bool asStatement = false);
   Value lambdaExpression(const ast::LambdaExpr &e);
+  Value functionValue(const ast::FunctionItem &decl, LoadedModule &module);
   /// The operators on values, for builtins that are spelt otherwise too.
   Value binary(ast::BinaryOp op, Value lhs, Value rhs, SourceRange range, SourceRange opRange);
+  Value elementwise(ast::BinaryOp op, Value lhs, Value rhs, SourceRange range, SourceRange opRange, const std::string &what);
+  mlir::Type weakElement(const Value &weak);
   Value negate(const Value &operand, SourceRange range);
   Value matmul(Value lhs, Value rhs, SourceRange range);
   /// `i1` of a condition; null (reported) when it is no bool scalar. `what`: "the condition of `if`".
@@ -270,6 +326,7 @@ public:
   Value updateIndex(const Value &base, llvm::ArrayRef<ast::Subscript> subscripts, const Value &update, SourceRange range);
   /// `x[i]` for one index along dimension 0, proved or checked.
   Value row(const Value &base, const Size &position, SourceRange range);
+  Value indexTuple(const TupleValue &tuple, llvm::ArrayRef<ast::Subscript> subscripts, SourceRange range);
 
   //===--- Statements (Statements.cpp, Loops.cpp) --------------------------------------------------------------------===//
   void statement(const ast::Stmt &s);
@@ -278,17 +335,57 @@ public:
   void forStatement(const ast::ForStmt &s);
   void whileStatement(const ast::WhileStmt &s);
   void assertStatement(const ast::AssertStmt &s);
+  void assignTo(const ast::Expr &target, const Value &value, SourceRange range);
+  Value replacing(const Value &old, const Value &value, SourceRange range, const std::string &subject);
+  Value statements(const ast::BlockExpr &e, size_t from, bool asStatement);
+  /// The hidden variable that says whether the innermost loop was left by `break`.
+  std::optional<VarId> breakFlag;
+  /// Like dryRun, but what is wrong is reported.
+  bool dryRunReporting(llvm::function_ref<void()> body);
+  /// An end of a range: any integer; one below zero means no iteration.
+  std::optional<Size> sizeBound(const Value &value, llvm::StringRef what);
   bool bindPattern(const ast::Pattern &pattern, const Value &value, bool isVar);
-  /// The values of both branches as one: the types meet, and scf.if yields them. Used by `if`, `and`, `or`.
+  //===--- Regions whose types are known only when they are built (Elaborator.cpp, Conditionals.cpp, Loops.cpp) -------===//
+  /// A branch of a conditional: where it was built, its value, and the variables after it.
   struct Branch {
-    mlir::Block *block = nullptr; // where the branch was built
-    Value value;                  // of the branch
-    Store store;                  // the variables after it
-    SourceRange range;
+    mlir::Block *block = nullptr;
+    Value value;
+    Store store;
   };
+  /// The type in which two leaves meet at the end of branches, or at the start and end of a loop's body.
+  struct LeafType {
+    DType dtype = DType::F32;
+    bool weak = false;
+    llvm::SmallVector<Size> sizes;
+    VarySet vary;
+  };
+  std::optional<LeafType> meet(const Value &a, const Value &b, SourceRange range, llvm::StringRef what);
+  mlir::Value leafAs(const Value &value, const LeafType &type, SourceRange range);
+  /// An `scf.if` of two bodies: the values of both as one (where `wantsValue`), and the variables that either assigned.
+  /// `vary` is that of the condition, `cause` the tensor it was made of.
+  Value conditional(mlir::Value condition, const VarySet &vary, mlir::Value cause, SourceRange conditionRange,
+                    llvm::StringRef what, SourceRange range, llvm::function_ref<Value()> thenBody,
+                    llvm::function_ref<Value()> elseBody, bool wantsValue);
+  /// A container of two regions in which bodies are built before the operation they belong to can be made.
+  mlir::Operation *scratch(SourceRange range);
+  void eraseScratch(mlir::Operation *op);
+  /// Maps the leaves of a nest, sharing what does not change.
+  Value mapLeavesOf(const Value &value, llvm::function_ref<Value(const Value &)> map);
 
 private:
   friend class LoopBuilder;
+  void elaborateFunction(const ast::FunctionItem &decl, LoadedModule &module, mlir::ModuleOp into, bool isEntry);
+  void elaborateTest(const ast::TestItem &test, LoadedModule &module, mlir::ModuleOp into, unsigned number);
+  void finishEntry(mlir::func::FuncOp function, const Value &result, SourceRange at, bool isEntry,
+                   llvm::function_ref<void(ProgramSignature &)> describe);
+  void checkTypeItem(const ast::TypeItem &item, LoadedModule &module);
+  static bool isConcrete(const ast::Type &type);
+  LoadedModule *declare(std::unique_ptr<LoadedModule> module);
+  LoadedModule *importModule(const ast::ImportItem &import, LoadedModule &importer);
+  std::map<std::string, std::unique_ptr<LoadedModule>> modules; // by path
+  llvm::SmallVector<LoadedModule *> loading;
+  Value stackList(const ListValue &list, std::optional<DType> hint);
+  llvm::DenseMap<mlir::Location, SourceRange> rangesOfLocations;
   std::map<std::string, std::unique_ptr<SizeSymbol>> symbols;
   llvm::StringMap<unsigned> symbolCounts;
 };

@@ -262,9 +262,10 @@ Size MapBuilder::localSize(const Size &global, const AxisNames &axes, const std:
 /// A size of the outside as the inside writes it: symbol by symbol, each a size argument.
 Size MapBuilder::captureSize(const Size &global) {
   return global.substitute([&](StringRef name) -> std::optional<Size> {
-    if (locals.count(name.str()))
-      return std::nullopt; // already one of the inside
+    // What is of the inside already stays: local sizes, sizes bound in the body, the sizes of the mesh's own axes.
     const SizeSymbol *outer = e.findSymbol(name);
+    if (locals.count(name.str()) || (outer && outer->isolation >= e.isolations.size()) || (name.starts_with("@") && mesh.has(name.drop_front())))
+      return std::nullopt;
     SourceRange birth = outer && outer->birth.isValid() ? outer->birth : range;
     std::string shown = outer ? outer->shown : name.ltrim('@').str();
     return localSize(Size::symbol(name), {}, "size " + shown, shown, birth);

@@ -195,12 +195,16 @@ struct FunctionValue : ValueData {
   std::string name; // for messages: `relu`, `grad(loss)`, `fn(x)`
   llvm::SmallVector<Parameter, 4> parameters;
   Callee call;
+  /// The value of a parameter that was not given; null where the callee copes without. `bindArguments` calls it, so `call` sees
+  /// defaults as if they had been written. A transformed function passes its subject's on.
+  std::function<Value(Elaborator &, unsigned parameter)> defaultOf;
   /// Set for functions written in Pmap: what the documentation, the signature and the standalone check look at.
   const ast::FunctionItem *decl = nullptr;
   LoadedModule *module = nullptr;
 };
 Value makeFunction(std::string name, llvm::SmallVector<Parameter, 4> parameters, FunctionValue::Callee call,
-                   SourceRange range);
+                   SourceRange range,
+                   std::function<Value(Elaborator &, unsigned parameter)> defaultOf = nullptr);
 
 struct TypeValue : ValueData {
   static constexpr ValueKind kKind = ValueKind::Type;

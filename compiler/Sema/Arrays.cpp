@@ -1,0 +1,487 @@
+// Making arrays of values: constants, stacked lists, dtypes that meet, broadcasting and widening.
+#include "compiler/Dialect/IR/PmapOps.h"
+#include "compiler/Sema/Elaborator.h"
+
+using namespace llvm;
+
+namespace pmap::sema {
+
+//===----------------------------------------------------------------------===//
+// Reading types
+//===----------------------------------------------------------------------===//
+
+SmallVector<Size> Elaborator::sizesOf(mlir::Value array) const { return pmap::sizesOf(array.getType()); }
+
+SmallVector<Size> Elaborator::sizesOf(const Value &value) {
+  if (const auto *array = value.as<ArrayValue>())
+    return sizesOf(array->ssa);
+  if (const auto *list = value.as<ListValue>()) {
+    SmallVector<Size> sizes{Size(static_cast<int64_t>(list->elements.size()))};
+    if (!list->elements.empty())
+      append_range(sizes, sizesOf(list->elements.front()));
+    return sizes;
+  }
+  return {};
+}
+
+int64_t Elaborator::rankOf(const Value &value) { return sizesOf(value).size(); }
+
+VarySet Elaborator::varyOf(mlir::Value array) const { return VarySet(pmap::varyOf(array.getType())); }
+
+VarySet Elaborator::varyOf(const Size &size) const {
+  VarySet vary;
+  for (const std::string &name : size.symbols()) {
+    auto found = symbols.find(name);
+    if (found != symbols.end())
+      vary = unionOf(vary, found->second->vary);
+  }
+  return vary;
+}
+
+VarySet Elaborator::varyOf(const Value &value) const {
+  if (const auto *array = value.as<ArrayValue>())
+    return varyOf(array->ssa);
+  if (const auto *size = value.as<SizeValue>())
+    return varyOf(size->polynomial);
+  VarySet vary;
+  if (const auto *list = value.as<ListValue>())
+    for (const Value &element : list->elements)
+      vary = unionOf(vary, varyOf(element));
+  if (const auto *tuple = value.as<TupleValue>())
+    for (const Value &element : tuple->elements)
+      vary = unionOf(vary, varyOf(element));
+  if (const auto *range = value.as<RangeValue>())
+    vary = unionOf(varyOf(range->low), varyOf(range->high));
+  return vary;
+}
+
+bool Elaborator::isDistributed(const Value &value) const {
+  const auto *array = value.as<ArrayValue>();
+  return array && isa<DistType>(array->ssa.getType());
+}
+
+bool Elaborator::isArrayLike(const Value &value) const {
+  if (!value)
+    return false;
+  switch (value.kind()) {
+  case ValueKind::Array:
+  case ValueKind::Int:
+  case ValueKind::Float:
+  case ValueKind::Bool:
+  case ValueKind::Size:
+    return true;
+  case ValueKind::List:
+    return all_of(value.as<ListValue>()->elements, [&](const Value &v) { return isArrayLike(v); });
+  default:
+    return false;
+  }
+}
+
+std::optional<DType> Elaborator::dtypeOf(const Value &value) const {
+  if (const auto *array = value.as<ArrayValue>())
+    return array->weak ? std::nullopt : std::optional<DType>(array->dtype);
+  if (value.is(ValueKind::Bool))
+    return DType::Bool;
+  if (const auto *list = value.as<ListValue>())
+    for (const Value &element : list->elements)
+      if (std::optional<DType> dtype = dtypeOf(element))
+        return dtype;
+  return std::nullopt;
+}
+
+/// Whether a weak value is a fraction (or could be), so that it must become a float.
+static bool isWeakFloat(const Value &value) {
+  if (value.is(ValueKind::Float))
+    return true;
+  if (const auto *array = value.as<ArrayValue>())
+    return array->weak && isFloat(array->dtype);
+  if (const auto *list = value.as<ListValue>())
+    return any_of(list->elements, isWeakFloat);
+  return false;
+}
+
+DType Elaborator::defaultDType(const Value &weak) const {
+  if (std::optional<DType> strong = dtypeOf(weak))
+    return *strong;
+  return isWeakFloat(weak) ? DType::F32 : DType::I32;
+}
+
+mlir::Type Elaborator::elementType(DType dtype) const { return pmap::elementType(dtype, &context); }
+
+mlir::RankedTensorType Elaborator::tensorType(DType dtype, ArrayRef<Size> sizes, const VarySet &vary) const {
+  return makeTensorType(elementType(dtype), sizes, vary);
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+static mlir::TypedAttr scalarAttribute(double value, mlir::Type type) {
+  if (auto floating = dyn_cast<mlir::FloatType>(type)) {
+    APFloat number(value);
+    bool lossy;
+    number.convert(floating.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lossy);
+    return mlir::FloatAttr::get(floating, number);
+  }
+  return mlir::IntegerAttr::get(type, APInt(type.getIntOrFloatBitWidth(), static_cast<int64_t>(value), true, true));
+}
+
+mlir::Value Elaborator::constant(double value, DType dtype, SourceRange range) {
+  auto type = makeScalarType(elementType(dtype));
+  mlir::Attribute scalar = scalarAttribute(value, type.getElementType());
+  return mlir::arith::ConstantOp::create(builder, loc(range), mlir::DenseElementsAttr::get(type, scalar));
+}
+
+mlir::Value Elaborator::constantInt(int64_t value, DType dtype, SourceRange range) {
+  if (isFloat(dtype))
+    return constant(static_cast<double>(value), dtype, range);
+  auto type = makeScalarType(elementType(dtype));
+  APInt number(type.getElementTypeBitWidth(), value, /*isSigned=*/true, /*implicitTrunc=*/true);
+  mlir::Attribute scalar = mlir::IntegerAttr::get(type.getElementType(), number);
+  return mlir::arith::ConstantOp::create(builder, loc(range), mlir::DenseElementsAttr::get(type, scalar));
+}
+
+mlir::Value Elaborator::splat(mlir::Value scalar, ArrayRef<Size> sizes, SourceRange range) {
+  return broadcastTo(scalar, sizes, range);
+}
+
+mlir::Value Elaborator::broadcastTo(mlir::Value array, ArrayRef<Size> sizes, SourceRange range) {
+  auto from = cast<mlir::RankedTensorType>(array.getType());
+  auto to = makeTensorType(from.getElementType(), sizes, pmap::varyOf(from));
+  if (from == to)
+    return array;
+  return BroadcastOp::create(builder, loc(range), to, array);
+}
+
+mlir::Value Elaborator::widen(mlir::Value array, const VarySet &vary) {
+  VarySet all = unionOf(varyOf(array), vary);
+  auto from = cast<mlir::RankedTensorType>(array.getType());
+  auto to = withVary(from, all);
+  if (from == to)
+    return array;
+  // V2 puts it at the definition, once: an earlier widen of the same value is the one to use. It always dominates, for it
+  // follows the definition.
+  for (mlir::Operation *user : array.getUsers())
+    if (auto earlier = dyn_cast<WidenOp>(user))
+      if (earlier.getType() == to)
+        return earlier.getResult();
+  mlir::OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfterValue(array);
+  return WidenOp::create(builder, array.getLoc(), to, array);
+}
+
+//===----------------------------------------------------------------------===//
+// Materializing
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The numbers of a nest of literal lists in row-major order; false when something in it is no literal.
+bool literalNumbers(const Value &value, SmallVectorImpl<Value> &numbers) {
+  if (const auto *list = value.as<ListValue>())
+    return all_of(list->elements, [&](const Value &v) { return literalNumbers(v, numbers); });
+  if (!value.is(ValueKind::Int) && !value.is(ValueKind::Float) && !value.is(ValueKind::Bool))
+    return false;
+  numbers.push_back(value);
+  return true;
+}
+
+/// Whether every list at one depth has one length.
+bool isRegular(const Value &value) {
+  const auto *list = value.as<ListValue>();
+  if (!list)
+    return true;
+  auto lengthOf = [](const Value &v) { return v.as<ListValue>() ? int64_t(v.as<ListValue>()->elements.size()) : -1; };
+  for (const Value &element : list->elements)
+    if (!isRegular(element) || lengthOf(element) != lengthOf(list->elements.front()))
+      return false;
+  return true;
+}
+
+} // namespace
+
+static std::string literalText(const Value &value) {
+  if (const auto *integer = value.as<IntValue>())
+    return std::to_string(integer->value);
+  return value.range().text().str();
+}
+
+Value Elaborator::materialize(const Value &value, std::optional<DType> hint) {
+  if (!value || value.isError())
+    return Value::error();
+  SourceRange range = value.range();
+
+  if (const auto *array = value.as<ArrayValue>()) {
+    Value here = value;
+    if (auto dist = dyn_cast<DistType>(array->ssa.getType())) {
+      mlir::Value whole = MoveOp::create(builder, loc(range), dist.getTensor(), array->ssa);
+      here = Value::array(whole, array->dtype, range);
+      array = here.as<ArrayValue>();
+    }
+    if (!array->weak)
+      return here;
+    DType target = hint.value_or(isFloat(array->dtype) ? DType::F32 : DType::I32);
+    if (isFloat(array->dtype) && !isFloat(target))
+      return error(Code::E0302, range, "'" + sourceText(range) + "' is a fraction and does not become " + dtypeName(target))
+          .fix(range, (dtypeName(target) + "(" + range.text() + ")").str());
+    if (isBool(target))
+      return error(Code::E0301, range, "expected bool, got a number");
+    return convert(here, target, range);
+  }
+
+  if (const auto *integer = value.as<IntValue>()) {
+    DType dtype = hint.value_or(DType::I32);
+    if (isBool(dtype))
+      return error(Code::E0301, range, "expected bool, got the number " + literalText(value));
+    if (dtype == DType::Key)
+      return error(Code::E0301, range, "expected a random key, got the number " + literalText(value));
+    if (isInteger(dtype) && !dtypeHolds(dtype, integer->value))
+      return error(Code::E0304, range, literalText(value) + " does not fit " + dtypeName(dtype));
+    return Value::array(constantInt(integer->value, dtype, range), dtype, range);
+  }
+
+  if (const auto *floating = value.as<FloatValue>()) {
+    DType dtype = hint.value_or(DType::F32);
+    if (isInteger(dtype))
+      return error(Code::E0302, range,
+                   "'" + sourceText(range) + "' is a fraction and does not become " + dtypeName(dtype));
+    if (!isFloat(dtype))
+      return error(Code::E0301, range, "expected " + dtypeName(dtype) + ", got a number");
+    return Value::array(constant(floating->value, dtype, range), dtype, range);
+  }
+
+  if (const auto *boolean = value.as<BoolValue>())
+    return Value::array(constantInt(boolean->value, DType::Bool, range), DType::Bool, range);
+
+  if (const auto *size = value.as<SizeValue>()) {
+    DType dtype = hint.value_or(DType::I32);
+    if (!isNumeric(dtype))
+      return error(Code::E0301, range, "expected " + dtypeName(dtype) + ", got a size");
+    auto type = tensorType(dtype, {}, varyOf(size->polynomial));
+    auto op = FromIndexOp::create(builder, loc(range), type, indexOf(size->polynomial, range), isUnsigned(dtype));
+    return Value::array(op, dtype, range);
+  }
+
+  if (const auto *list = value.as<ListValue>())
+    return stackList(*list, hint);
+
+  return error(Code::E0303, range, "expected an array, got " + describeKind(value));
+}
+
+Value Elaborator::stackList(const ListValue &list, std::optional<DType> hint) {
+  SourceRange range = list.range;
+  SmallVector<Value> numbers;
+  Value self = Value::list(list.elements, range);
+  bool literal = literalNumbers(self, numbers);
+  if (literal && !isRegular(self))
+    return error(Code::E0414, range, "the rows of this array have different lengths");
+
+  std::optional<DType> strong;
+  bool weakFloat = false;
+  for (const Value &element : list.elements) {
+    if (element.isError())
+      return Value::error();
+    if (!isArrayLike(element))
+      return error(Code::E0303, element.range(), "expected a number or an array, got " + describeKind(element));
+    weakFloat |= isWeakFloat(element);
+  }
+  if (!list.elements.empty())
+    strong = commonDType(list.elements, range, "an array literal", /*allowAllWeak=*/true);
+  if (strong == std::nullopt && failedCommonDType)
+    return Value::error();
+  DType dtype = strong ? *strong : hint.value_or(weakFloat ? DType::F32 : DType::I32);
+
+  if (literal) {
+    SmallVector<int64_t> shape;
+    for (const ListValue *level = &list; level;) {
+      shape.push_back(level->elements.size());
+      level = level->elements.empty() ? nullptr : level->elements.front().as<ListValue>();
+    }
+    // A nest of literals is one constant.
+    mlir::Type element = elementType(dtype);
+    SmallVector<mlir::Attribute> attributes;
+    for (const Value &number : numbers) {
+      Value one = number;
+      if (one.is(ValueKind::Bool) != isBool(dtype))
+        return error(Code::E0301, one.range(), "expected " + dtypeName(dtype) + ", got " + literalText(one));
+      if (const auto *integer = one.as<IntValue>()) {
+        if (isInteger(dtype) && !dtypeHolds(dtype, integer->value))
+          return error(Code::E0304, one.range(), literalText(one) + " does not fit " + dtypeName(dtype));
+        attributes.push_back(isFloat(dtype) ? mlir::Attribute(scalarAttribute(double(integer->value), element))
+                                            : mlir::IntegerAttr::get(element, APInt(element.getIntOrFloatBitWidth(),
+                                                                                    integer->value, true, true)));
+      } else if (const auto *floating = one.as<FloatValue>()) {
+        if (!isFloat(dtype))
+          return error(Code::E0302, one.range(),
+                       "'" + literalText(one) + "' is a fraction and does not become " + dtypeName(dtype));
+        attributes.push_back(scalarAttribute(floating->value, element));
+      } else {
+        attributes.push_back(mlir::IntegerAttr::get(element, one.as<BoolValue>()->value));
+      }
+    }
+    auto type = mlir::RankedTensorType::get(shape, element);
+    auto data = mlir::DenseElementsAttr::get(type, attributes);
+    return Value::array(mlir::arith::ConstantOp::create(builder, loc(range), data), dtype, range);
+  }
+
+  // Rows of one shape, stacked along a new first dimension.
+  SmallVector<mlir::Value> rows;
+  VarySet vary;
+  for (const Value &element : list.elements) {
+    mlir::Value row = tensorOf(element, dtype);
+    if (!row)
+      return Value::error();
+    rows.push_back(row);
+    vary = unionOf(vary, varyOf(row));
+  }
+  SmallVector<Size> first = sizesOf(rows.front());
+  for (auto [i, row] : enumerate(rows)) {
+    SmallVector<Size> sizes = sizesOf(row);
+    if (sizes != first) {
+      Report report = error(Code::E0414, list.elements[i].range(),
+                            "the rows of an array have one shape: expected " + renderArray(dtype, first) + ", got " +
+                                renderArray(dtype, sizes));
+      for (ArrayRef<Size> part : {ArrayRef<Size>(first), ArrayRef<Size>(sizes)})
+        for (const Size &size : part)
+          noteBirths(report, size);
+      return report;
+    }
+    sizes.insert(sizes.begin(), Size(1));
+    row = widen(row, vary);
+    row = ReshapeOp::create(builder, loc(range), tensorType(dtype, sizes, vary), row);
+  }
+  mlir::Value stacked = rows.size() == 1 ? rows.front() : ConcatOp::create(builder, loc(range), rows, 0).getResult();
+  return Value::array(stacked, dtype, range);
+}
+
+mlir::Value Elaborator::tensorOf(const Value &value, std::optional<DType> hint) {
+  Value made = materialize(value, hint);
+  const auto *array = made.as<ArrayValue>();
+  return array ? array->ssa : mlir::Value();
+}
+
+//===----------------------------------------------------------------------===//
+// Agreement
+//===----------------------------------------------------------------------===//
+
+std::optional<DType> Elaborator::commonDType(ArrayRef<Value> operands, SourceRange range, StringRef what,
+                                             bool allowAllWeak) {
+  failedCommonDType = true;
+  std::optional<DType> strong;
+  const Value *first = nullptr;
+  bool weakFloat = false;
+  const Value *fraction = nullptr;
+  for (const Value &operand : operands) {
+    if (!operand || operand.isError())
+      return std::nullopt;
+    if (!isArrayLike(operand)) {
+      error(Code::E0303, operand.range(), what + ": expected an array, got " + describeKind(operand));
+      return std::nullopt;
+    }
+    std::optional<DType> dtype = dtypeOf(operand);
+    if (isWeakFloat(operand)) {
+      weakFloat = true;
+      fraction = &operand;
+    }
+    if (!dtype)
+      continue;
+    if (!strong) {
+      strong = dtype;
+      first = &operand;
+      continue;
+    }
+    if (*dtype == *strong)
+      continue;
+    Report report = error(Code::E0301, range, what + ": " + dtypeName(*strong) + " meets " + dtypeName(*dtype) +
+                                                  ", and neither converts by itself");
+    noteDType(report, *first);
+    noteDType(report, operand);
+    // The fix converts towards the float, or the wider of two of a kind.
+    auto weight = [](DType d) { return (isFloat(d) ? 1000 : 0) + (isBool(d) ? -1000 : 0) + int(dtypeBits(d)); };
+    bool towardsFirst = weight(*strong) >= weight(*dtype);
+    const Value &converted = towardsFirst ? operand : *first;
+    DType target = towardsFirst ? *strong : *dtype;
+    if (target != DType::Key && converted.range().isValid())
+      report.fix(converted.range(), dtypeName(target) + "(" + converted.range().text() + ")");
+    return std::nullopt;
+  }
+  if (strong && weakFloat && !isFloat(*strong)) {
+    Report report = error(Code::E0302, range, what + ": the fraction '" + sourceText(fraction->range()) + "' meets " +
+                                                  dtypeName(*strong) + ", and neither converts by itself");
+    noteDType(report, *first);
+    if (first->range().isValid())
+      report.fix(first->range(), "f32(" + first->range().text() + ")");
+    return std::nullopt;
+  }
+  failedCommonDType = false;
+  if (strong)
+    return strong;
+  if (allowAllWeak)
+    return std::nullopt;
+  return weakFloat ? DType::F32 : DType::I32;
+}
+
+std::optional<SmallVector<Size>> Elaborator::broadcastShapes(ArrayRef<Value> operands, SourceRange range,
+                                                             StringRef what) {
+  SmallVector<Size> result;
+  SmallVector<const Value *> owner; // which operand gave a dimension its size
+  for (const Value &operand : operands) {
+    SmallVector<Size> sizes = sizesOf(operand);
+    if (sizes.size() > result.size()) {
+      size_t added = sizes.size() - result.size();
+      result.insert(result.begin(), added, Size(1));
+      owner.insert(owner.begin(), added, nullptr);
+    }
+    size_t shift = result.size() - sizes.size();
+    for (auto [i, size] : enumerate(sizes)) {
+      Size &merged = result[shift + i];
+      if (merged == size || size.isConstant(1))
+        continue;
+      if (merged.isConstant(1)) {
+        merged = size;
+        owner[shift + i] = &operand;
+        continue;
+      }
+      const Value &other = owner[shift + i] ? *owner[shift + i] : operands.front();
+      Report report = error(Code::E0402, range,
+                            what + ": shapes " + render(sizesOf(other)) + " and " + render(sizes) + " do not broadcast: " +
+                                render(merged) + " meets " + render(size));
+      noteBirths(report, merged);
+      noteBirths(report, size);
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+bool Elaborator::unifyForElementwise(MutableArrayRef<Value> operands, SourceRange range, StringRef what,
+                                     bool keepDTypes) {
+  std::optional<DType> dtype;
+  if (!keepDTypes) {
+    dtype = commonDType(operands, range, what);
+    if (!dtype)
+      return false;
+  }
+  VarySet vary;
+  bool ok = true;
+  for (Value &operand : operands) {
+    // Lists and distributed values become tensors first, so that sizes below are those of what is computed with.
+    operand = materialize(operand, dtype);
+    ok &= !operand.isError();
+    vary = unionOf(vary, varyOf(operand));
+  }
+  if (!ok)
+    return false;
+  std::optional<SmallVector<Size>> shape = broadcastShapes(operands, range, what);
+  if (!shape)
+    return false;
+  for (Value &operand : operands) {
+    const auto *array = operand.as<ArrayValue>();
+    mlir::Value ssa = broadcastTo(widen(array->ssa, vary), *shape, range);
+    if (ssa != array->ssa)
+      operand = Value::array(ssa, array->dtype, operand.range());
+  }
+  return true;
+}
+
+} // namespace pmap::sema

@@ -1,0 +1,539 @@
+// `for` and `while`: what a loop carries is found by a fixpoint over dtypes and variance (V5), with the body elaborated anew
+// until its end has the types of its beginning. Only the last elaboration stays, in the IR and in the diagnostics.
+#include "compiler/Dialect/IR/PmapOps.h"
+#include "compiler/Sema/Elaborator.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace llvm;
+
+namespace pmap::sema {
+
+class LoopBuilder {
+public:
+  LoopBuilder(Elaborator &e, SourceRange range, const ast::BlockExpr &body) : e(e), range(range), body(body) {}
+
+  /// `for`: calls `bindIndex` at the start of each elaboration with the index and the variance of the trip count.
+  void buildFor(const Size &low, const Size &high, mlir::Value lowIndex, mlir::Value highIndex, SourceRange boundRange,
+                function_ref<void(mlir::Value index)> bindIndex);
+  /// `while`, and any loop with a `break`. With `highIndex` it counts from `lowIndex` itself.
+  void buildWhile(const ast::Expr *condition, mlir::Value lowIndex, mlir::Value highIndex, VarySet boundVary,
+                  SourceRange boundRange, function_ref<void(mlir::Value index)> bindIndex);
+
+private:
+  Elaborator &e;
+  SourceRange range;
+  const ast::BlockExpr &body;
+
+  struct Variable {
+    VarId id;
+    std::string name;
+    SourceRange range;
+    Value initial;
+    size_t firstLeaf, leafCount;
+  };
+  SmallVector<Variable> variables;
+  SmallVector<Value> initialLeaves;
+  SmallVector<Elaborator::LeafType> types;
+
+  bool collect(std::optional<VarId> flag);
+  bool addVariable(VarId id, StringRef name, SourceRange at);
+  SmallVector<mlir::Type> mlirTypes();
+  void enter(ArrayRef<mlir::BlockArgument> arguments);
+  bool leave(bool &changed, SmallVectorImpl<Value> &finalLeaves);
+  void widenAll(const VarySet &vary);
+  bool settleWeak();
+  SmallVector<mlir::Value> initialValues();
+  SmallVector<mlir::Value> valuesOf(ArrayRef<Value> leaves);
+  void exit(mlir::ValueRange results);
+  void abandon();
+};
+
+static bool containsBreak(const ast::Stmt &s);
+static bool containsBreak(const ast::Expr *e) {
+  if (const auto *block = dyn_cast_or_null<ast::BlockExpr>(e))
+    return any_of(block->statements, [](const ast::StmtPtr &s) { return containsBreak(*s); });
+  if (const auto *conditional = dyn_cast_or_null<ast::IfExpr>(e))
+    return containsBreak(conditional->thenBlock.get()) || containsBreak(conditional->elseBranch.get());
+  return false;
+}
+/// Whether a statement may leave the loop around it; loops within it catch their own.
+static bool containsBreak(const ast::Stmt &s) {
+  if (isa<ast::BreakStmt>(&s))
+    return true;
+  if (const auto *statement = dyn_cast<ast::ExprStmt>(&s))
+    return containsBreak(statement->expr.get());
+  return false;
+}
+bool mayBreak(const ast::Stmt &s) { return containsBreak(s); }
+
+//===----------------------------------------------------------------------===//
+// What is carried
+//===----------------------------------------------------------------------===//
+
+bool LoopBuilder::addVariable(VarId id, StringRef name, SourceRange at) {
+  Value initial = e.store.lookup(id);
+  if (!initial || initial.isError())
+    return false;
+  initial = e.seenFromHere(initial);
+  Variable variable{id, name.str(), at, initial, initialLeaves.size(), 0};
+  SmallVector<Value> leaves;
+  e.flatten(initial, leaves);
+  for (const Value &leaf : leaves) {
+    if (!e.isArrayLike(leaf)) {
+      e.error(Code::E0508, at, "a loop cannot assign '" + name + "': it holds " + describeKind(leaf) +
+                                   ", which exists only at compile time");
+      return false;
+    }
+    Elaborator::LeafType type;
+    std::optional<DType> strong = e.dtypeOf(leaf);
+    type.weak = !strong;
+    type.dtype = strong ? *strong : isFloat(e.defaultDType(leaf)) ? DType::F64 : DType::I64;
+    type.sizes = e.sizesOf(leaf);
+    type.vary = e.varyOf(leaf);
+    types.push_back(std::move(type));
+    initialLeaves.push_back(leaf);
+  }
+  variable.leafCount = leaves.size();
+  variables.push_back(std::move(variable));
+  return true;
+}
+
+bool LoopBuilder::collect(std::optional<VarId> flag) {
+  bool ok = true;
+  if (flag)
+    addVariable(*flag, "break", range);
+  for (const ast::Ident &name : ast::assignedVariables(body)) {
+    const ScopeNode *node = lookup(e.scope, name.text);
+    if (!node || !node->var || *node->var < e.firstAssignable)
+      continue; // the assignment itself reports it
+    ok &= addVariable(*node->var, name.text, name.range);
+  }
+  // An outer loop's `break` inside this body would have to leave both; the flag of each loop is its own, so none is carried.
+  return ok;
+}
+
+SmallVector<mlir::Type> LoopBuilder::mlirTypes() {
+  SmallVector<mlir::Type> list;
+  for (const Elaborator::LeafType &type : types)
+    list.push_back(e.tensorType(type.dtype, type.sizes, type.vary));
+  return list;
+}
+
+void LoopBuilder::enter(ArrayRef<mlir::BlockArgument> arguments) {
+  SmallVector<Value> leaves;
+  for (auto [i, argument] : enumerate(arguments))
+    leaves.push_back(Value::array(argument, types[i].dtype, initialLeaves[i].range(), types[i].weak));
+  for (const Variable &variable : variables)
+    e.store[variable.id] =
+        e.rebuild(variable.initial, ArrayRef<Value>(leaves).slice(variable.firstLeaf, variable.leafCount));
+}
+
+bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
+  bool ok = true;
+  for (const Variable &variable : variables) {
+    Value after = e.store.lookup(variable.id);
+    if (!after || after.isError())
+      return false;
+    if (!e.sameForm(variable.initial, after)) {
+      e.error(Code::E0604, variable.range, "the loop changes the form of '" + variable.name + "': expected " +
+                                               e.render(variable.initial) + ", got " + e.render(after));
+      return false;
+    }
+    SmallVector<Value> leaves;
+    e.flatten(after, leaves);
+    for (auto [k, leaf] : enumerate(leaves)) {
+      Elaborator::LeafType &type = types[variable.firstLeaf + k];
+      if (!e.isArrayLike(leaf)) {
+        e.error(Code::E0508, variable.range, "a loop cannot assign " + describeKind(leaf) + " to '" + variable.name + "'");
+        return false;
+      }
+      finalLeaves.push_back(leaf);
+      std::optional<DType> strong = e.dtypeOf(leaf);
+      bool isFraction = isFloat(e.defaultDType(leaf));
+      if (strong && (type.weak || *strong == type.dtype)) {
+        // A weak beginning takes the dtype that the body gives it, unless it is a fraction and the body an integer.
+        if (type.weak) {
+          if ((isFloat(type.dtype) && !isFloat(*strong)) || !isNumeric(*strong)) {
+            e.error(Code::E0604, variable.range, "the loop changes the dtype of '" + variable.name + "': it begins as " +
+                                                     e.render(initialLeaves[variable.firstLeaf + k]) + " and ends as " +
+                                                     e.render(leaf));
+            ok = false;
+            continue;
+          }
+          type.weak = false;
+          type.dtype = *strong;
+          changed = true;
+        }
+      } else if (strong) {
+        e.error(Code::E0604, variable.range, "the loop changes the dtype of '" + variable.name + "': expected " +
+                                                 dtypeName(type.dtype) + ", got " + dtypeName(*strong));
+        ok = false;
+        continue;
+      } else if (type.weak && isFraction && !isFloat(type.dtype)) {
+        type.dtype = DType::F64;
+        changed = true;
+      }
+      SmallVector<Size> sizes = e.sizesOf(leaf);
+      if (sizes != type.sizes) {
+        Report report = e.error(Code::E0604, variable.range,
+                                "the loop changes the shape of '" + variable.name + "': it begins as " +
+                                    e.render(initialLeaves[variable.firstLeaf + k]) + " and ends as " + e.render(leaf));
+        for (const Size &size : sizes)
+          e.noteBirths(report, size);
+        if (type.sizes.empty() && initialLeaves[variable.firstLeaf + k].range().isValid())
+          report.note(initialLeaves[variable.firstLeaf + k].range(),
+                      "begin with an array of the final shape, as zeros(" + e.render(sizes) + ") makes");
+        ok = false;
+        continue;
+      }
+      VarySet vary = unionOf(type.vary, e.varyOf(leaf));
+      if (vary != type.vary) {
+        type.vary = vary;
+        changed = true;
+      }
+    }
+  }
+  return ok;
+}
+
+void LoopBuilder::widenAll(const VarySet &vary) {
+  for (Elaborator::LeafType &type : types)
+    type.vary = unionOf(type.vary, vary);
+}
+
+/// What is still weak when nothing changes any more is alone, and becomes i32 or f32. True when there was any.
+bool LoopBuilder::settleWeak() {
+  bool any = false;
+  for (Elaborator::LeafType &type : types) {
+    if (!type.weak)
+      continue;
+    any = true;
+    type.weak = false;
+    type.dtype = isFloat(type.dtype) ? DType::F32 : DType::I32;
+  }
+  return any;
+}
+
+SmallVector<mlir::Value> LoopBuilder::valuesOf(ArrayRef<Value> leaves) {
+  SmallVector<mlir::Value> values;
+  for (auto [leaf, type] : zip(leaves, types)) {
+    mlir::Value value = e.leafAs(leaf, type, range);
+    if (!value)
+      return {};
+    values.push_back(value);
+  }
+  return values;
+}
+
+void LoopBuilder::exit(mlir::ValueRange results) {
+  SmallVector<Value> leaves;
+  for (auto [i, result] : enumerate(results))
+    leaves.push_back(Value::array(result, types[i].dtype, initialLeaves[i].range()));
+  for (const Variable &variable : variables)
+    e.store[variable.id] =
+        e.rebuild(variable.initial, ArrayRef<Value>(leaves).slice(variable.firstLeaf, variable.leafCount));
+}
+
+void LoopBuilder::abandon() {
+  for (const Variable &variable : variables)
+    e.store[variable.id] = Value::error();
+}
+
+/// Enough rounds for any program: every round makes a dtype strong or adds an axis to some V.
+static constexpr int kMaxRounds = 64;
+
+//===----------------------------------------------------------------------===//
+// for
+//===----------------------------------------------------------------------===//
+
+void LoopBuilder::buildFor(const Size &low, const Size &high, mlir::Value lowIndex, mlir::Value highIndex,
+                           SourceRange boundRange, function_ref<void(mlir::Value index)> bindIndex) {
+  VarySet tripVary = unionOf(e.varyOf(low), e.varyOf(high));
+  bool carried = collect(std::nullopt);
+  Store before = e.store;
+  Scope savedScope = e.scope;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    widenAll(tripVary);
+    mlir::Operation *container = e.scratch(range);
+    mlir::Region &region = container->getRegion(0);
+    mlir::Block &block = region.emplaceBlock();
+    mlir::Location at = e.loc(range);
+    block.addArgument(e.builder.getIndexType(), at);
+    for (mlir::Type type : mlirTypes())
+      block.addArgument(type, at);
+
+    DiagnosticTrial trial(e.diagnostics);
+    e.store = before;
+    e.scope = savedScope;
+    enter(block.getArguments().drop_front());
+    if (!tripVary.empty())
+      e.varyingRegions.push_back({&region, tripVary, boundRange, "the trip count of this loop", mlir::Value()});
+    SmallVector<Value> leaves;
+    bool changed = false, ok = false;
+    SmallVector<mlir::Value> yields;
+    e.inBlock(&block, [&] {
+      bindIndex(block.getArgument(0));
+      e.blockExpression(body, /*asStatement=*/true);
+      ok = leave(changed, leaves);
+      if (ok && !changed)
+        changed = settleWeak();
+      if (ok && !changed)
+        yields = valuesOf(leaves);
+    });
+    if (!tripVary.empty())
+      e.varyingRegions.pop_back();
+    e.store = before;
+    e.scope = savedScope;
+    bool failed = !ok || !carried || trial.hasErrors() || yields.size() != types.size();
+    if (changed || failed) {
+      if (!changed)
+        trial.keep();
+      region.dropAllReferences();
+      e.eraseScratch(container);
+      if (changed)
+        continue;
+      return abandon();
+    }
+    trial.keep();
+    e.inBlock(&block, [&] { mlir::scf::YieldOp::create(e.builder, at, yields); });
+    e.builder.setInsertionPoint(container);
+    SmallVector<mlir::Value> inits = valuesOf(initialLeaves);
+    mlir::Value step = mlir::arith::ConstantIndexOp::create(e.builder, at, 1);
+    auto loop = mlir::scf::ForOp::create(e.builder, at, lowIndex, highIndex, step, inits);
+    loop.getRegion().takeBody(region);
+    e.builder.setInsertionPointAfter(container);
+    e.eraseScratch(container);
+    return exit(loop.getResults());
+  }
+  abandon();
+}
+
+//===----------------------------------------------------------------------===//
+// while, and loops with break
+//===----------------------------------------------------------------------===//
+
+void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, mlir::Value highIndex, VarySet boundVary,
+                             SourceRange boundRange, function_ref<void(mlir::Value index)> bindIndex) {
+  std::optional<VarId> flag;
+  if (containsBreak(&body)) {
+    flag = e.nextVar++;
+    e.store[*flag] = Value::boolean(false, range);
+  }
+  bool counts = lowIndex != nullptr;
+  bool carried = collect(flag);
+  std::optional<VarId> outerFlag = std::exchange(e.breakFlag, flag);
+  Store before = e.store;
+  Scope savedScope = e.scope;
+  VarySet conditionVary = boundVary;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    widenAll(conditionVary);
+    mlir::Operation *container = e.scratch(range);
+    mlir::Region &test = container->getRegion(0), &work = container->getRegion(1);
+    mlir::Location at = e.loc(range);
+    mlir::Block &testBlock = test.emplaceBlock(), &workBlock = work.emplaceBlock();
+    for (mlir::Block *block : {&testBlock, &workBlock}) {
+      if (counts)
+        block->addArgument(e.builder.getIndexType(), at);
+      for (mlir::Type type : mlirTypes())
+        block->addArgument(type, at);
+    }
+
+    DiagnosticTrial trial(e.diagnostics);
+    // The condition: there are more indices, no break, and what the user wrote.
+    e.scope = savedScope;
+    e.store = before;
+    enter(testBlock.getArguments().drop_front(counts));
+    mlir::Value decision, cause;
+    VarySet vary = boundVary;
+    e.inBlock(&testBlock, [&] {
+      auto both = [&](mlir::Value a, mlir::Value b) {
+        return a ? mlir::arith::AndIOp::create(e.builder, at, a, b).getResult() : b;
+      };
+      if (counts)
+        decision = mlir::arith::CmpIOp::create(e.builder, at, mlir::arith::CmpIPredicate::slt, testBlock.getArgument(0),
+                                               highIndex);
+      if (flag) {
+        Value stopped = e.store[*flag];
+        mlir::Value tensor = stopped.as<ArrayValue>()->ssa;
+        vary = unionOf(vary, e.varyOf(tensor));
+        cause = tensor;
+        mlir::Value stop = ToBoolOp::create(e.builder, at, e.builder.getI1Type(), tensor);
+        mlir::Value yes = mlir::arith::ConstantOp::create(e.builder, at, e.builder.getBoolAttr(true));
+        decision = both(decision, mlir::arith::XOrIOp::create(e.builder, at, stop, yes));
+      }
+      if (condition) {
+        Value written = e.expression(*condition);
+        mlir::Value test = e.condition(written, condition->range, "the condition of `while`");
+        if (test) {
+          mlir::Value tensor = test.getDefiningOp()->getOperand(0);
+          if (!e.varyOf(tensor).empty() || !cause)
+            cause = tensor;
+          vary = unionOf(vary, e.varyOf(tensor));
+          decision = both(decision, test);
+        } else {
+          decision = {};
+        }
+      }
+      if (decision)
+        mlir::scf::ConditionOp::create(e.builder, at, decision, testBlock.getArguments());
+    });
+
+    e.scope = savedScope;
+    e.store = before;
+    enter(workBlock.getArguments().drop_front(counts));
+    VarySet regionVary = unionOf(vary, conditionVary);
+    SourceRange why = condition ? condition->range : boundRange;
+    if (!regionVary.empty())
+      e.varyingRegions.push_back({&work, regionVary, why, condition ? "this condition" : "the trip count of this loop", cause});
+    SmallVector<Value> leaves;
+    bool changed = regionVary != conditionVary, ok = false;
+    SmallVector<mlir::Value> yields;
+    e.inBlock(&workBlock, [&] {
+      if (counts)
+        bindIndex(workBlock.getArgument(0));
+      e.blockExpression(body, /*asStatement=*/true);
+      ok = leave(changed, leaves);
+      if (ok && !changed)
+        changed = settleWeak();
+      if (ok && !changed) {
+        SmallVector<mlir::Value> values = valuesOf(leaves);
+        if (values.size() == types.size()) {
+          if (counts) {
+            mlir::Value one = mlir::arith::ConstantIndexOp::create(e.builder, at, 1);
+            yields.push_back(mlir::arith::AddIOp::create(e.builder, at, workBlock.getArgument(0), one));
+          }
+          append_range(yields, values);
+        } else {
+          ok = false;
+        }
+      }
+    });
+    if (!regionVary.empty())
+      e.varyingRegions.pop_back();
+    conditionVary = regionVary;
+    e.store = before;
+    e.scope = savedScope;
+    if (changed || !ok || !carried || !decision || trial.hasErrors()) {
+      if (!changed)
+        trial.keep();
+      test.dropAllReferences();
+      work.dropAllReferences();
+      e.eraseScratch(container);
+      if (changed)
+        continue;
+      break;
+    }
+    trial.keep();
+    e.inBlock(&workBlock, [&] { mlir::scf::YieldOp::create(e.builder, at, yields); });
+    e.builder.setInsertionPoint(container);
+    SmallVector<mlir::Value> inits;
+    if (counts)
+      inits.push_back(lowIndex);
+    append_range(inits, valuesOf(initialLeaves));
+    auto loop = mlir::scf::WhileOp::create(e.builder, at, mlir::ValueRange(inits).getTypes(), inits);
+    loop.getBefore().takeBody(test);
+    loop.getAfter().takeBody(work);
+    e.builder.setInsertionPointAfter(container);
+    e.eraseScratch(container);
+    exit(loop.getResults().drop_front(counts));
+    e.breakFlag = outerFlag;
+    if (flag)
+      e.store.erase(*flag);
+    return;
+  }
+  abandon();
+  e.breakFlag = outerFlag;
+  if (flag)
+    e.store.erase(*flag);
+}
+
+//===----------------------------------------------------------------------===//
+// Statements
+//===----------------------------------------------------------------------===//
+
+void Elaborator::forStatement(const ast::ForStmt &s) {
+  Value iterable = expression(*s.iterable);
+  auto lookAtBody = [&] {
+    // The iterable failed; the body is looked at with what it would bind as erroneous, for its own errors.
+    dryRunReporting([&] {
+      bindPattern(*s.pattern, Value::error(), false);
+      blockExpression(*s.body, /*asStatement=*/true);
+    });
+    for (const ast::Ident &name : ast::assignedVariables(*s.body))
+      if (const ScopeNode *node = lookup(scope, name.text); node && node->var)
+        store[*node->var] = Value::error();
+  };
+  if (iterable.isError())
+    return lookAtBody();
+
+  std::optional<Size> low = Size(0), high;
+  SmallVector<Value> leaves;
+  if (const auto *bounds = iterable.as<RangeValue>()) {
+    low = sizeBound(bounds->low, "the start of a range");
+    high = sizeBound(bounds->high, "the end of a range");
+    if (!low || !high)
+      return lookAtBody();
+  } else if (iterable.is(ValueKind::Int) || iterable.is(ValueKind::Size) ||
+             (isArrayLike(iterable) && rankOf(iterable) == 0)) {
+    error(Code::E0611, s.iterable->range, "expected a range or rows to loop over, got " + render(iterable))
+        .fix(s.iterable->range.startPoint(), "0..");
+    return lookAtBody();
+  } else {
+    // Rows of an array, or of each leaf of a nest.
+    iterable = mapLeavesOf(iterable, [&](const Value &leaf) { return isArrayLike(leaf) ? materialize(leaf) : leaf; });
+    flatten(iterable, leaves);
+    for (const Value &leaf : leaves) {
+      if (leaf.isError())
+        return lookAtBody();
+      if (!isArrayLike(leaf) || rankOf(leaf) == 0) {
+        error(Code::E0611, s.iterable->range, "expected a range or rows to loop over, got " +
+                                                  (isArrayLike(leaf) ? render(leaf) : describeKind(leaf)));
+        return lookAtBody();
+      }
+      Size rows = sizesOf(leaf).front();
+      if (!high)
+        high = rows;
+      else if (!expectEqual(*high, rows, s.iterable->range,
+                            "a loop over several arrays needs as many rows of each: expected " + render(*high) + ", got " +
+                                render(rows)))
+        return lookAtBody();
+    }
+    if (leaves.empty()) {
+      error(Code::E0611, s.iterable->range, "expected a range or rows to loop over, got no value");
+      return lookAtBody();
+    }
+  }
+
+  mlir::Value lowIndex = indexOf(*low, s.iterable->range), highIndex = indexOf(*high, s.iterable->range);
+  SourceRange patternRange = s.pattern->range;
+  const auto *named = dyn_cast<ast::NamePattern>(s.pattern.get());
+  auto bindIndex = [&](mlir::Value index) {
+    SizeSymbol &symbol = newSymbol(named && leaves.empty() ? named->name.str() : "i", patternRange, "the index of this loop");
+    symbol.ssa = index;
+    symbol.low = *low;
+    symbol.high = *high;
+    symbol.nonNegative = provablyNonNegative(*low);
+    symbol.vary = unionOf(varyOf(*low), varyOf(*high));
+    Size position = Size::symbol(symbol.name);
+    if (leaves.empty()) {
+      bindPattern(*s.pattern, Value::size(position, patternRange), false);
+      return;
+    }
+    SmallVector<Value> rows;
+    for (const Value &leaf : leaves)
+      rows.push_back(row(seenFromHere(leaf), position, s.iterable->range));
+    bindPattern(*s.pattern, rebuild(iterable, rows), false);
+  };
+  LoopBuilder loop(*this, s.range, *s.body);
+  if (containsBreak(s.body.get()))
+    loop.buildWhile(nullptr, lowIndex, highIndex, unionOf(varyOf(*low), varyOf(*high)), s.iterable->range, bindIndex);
+  else
+    loop.buildFor(*low, *high, lowIndex, highIndex, s.iterable->range, bindIndex);
+}
+
+void Elaborator::whileStatement(const ast::WhileStmt &s) {
+  LoopBuilder loop(*this, s.range, *s.body);
+  loop.buildWhile(s.condition.get(), {}, {}, {}, s.condition->range, nullptr);
+}
+
+} // namespace pmap::sema

@@ -1,0 +1,266 @@
+// Sizes while a program is elaborated: symbols and their birthplaces, the index values they stand for, and what can be proved.
+#include "compiler/Dialect/IR/PmapOps.h"
+#include "compiler/Sema/Elaborator.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace pmap::sema {
+
+//===----------------------------------------------------------------------===//
+// Symbols
+//===----------------------------------------------------------------------===//
+
+SizeSymbol &Elaborator::newSymbol(StringRef shown, SourceRange birth, std::string birthText) {
+  // `n`, then `n.1`, `n.2`: a symbol is unique in its module.
+  std::string name;
+  do {
+    unsigned count = symbolCounts[shown]++;
+    name = count == 0 ? shown.str() : (shown + "." + Twine(count)).str();
+  } while (symbols.count(name));
+  auto symbol = std::make_unique<SizeSymbol>();
+  symbol->name = name;
+  symbol->shown = shown.str();
+  symbol->birth = birth;
+  symbol->birthText = std::move(birthText);
+  symbol->isolation = isolations.size();
+  return *(symbols[name] = std::move(symbol));
+}
+
+SizeSymbol *Elaborator::findSymbol(StringRef name) {
+  auto found = symbols.find(name.str());
+  return found == symbols.end() ? nullptr : found->second.get();
+}
+
+Size Elaborator::bindSize(StringRef shown, mlir::Value index, SourceRange birth, std::string birthText,
+                          const VarySet &vary) {
+  SizeSymbol &symbol = newSymbol(shown, birth, std::move(birthText));
+  symbol.vary = vary;
+  symbol.bound = true;
+  symbol.ssa = BindSizeOp::create(builder, loc(birth), builder.getIndexType(), index, symbol.name);
+  return Size::symbol(symbol.name);
+}
+
+/// Binds the symbols of a size that exist only as index values so far (indices of loops and comprehensions), so that the
+/// size may stand in a type or in a `pmap.size`.
+void Elaborator::bindSymbolsOf(const Size &size) {
+  for (const std::string &name : size.symbols()) {
+    SizeSymbol *symbol = findSymbol(name);
+    if (!symbol || symbol->bound || !symbol->ssa)
+      continue;
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(symbol->ssa);
+    BindSizeOp::create(builder, symbol->ssa.getLoc(), builder.getIndexType(), symbol->ssa, symbol->name);
+    symbol->bound = true;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Index values
+//===----------------------------------------------------------------------===//
+
+mlir::Value Elaborator::indexOf(const Size &size, SourceRange range) {
+  mlir::Location at = loc(range);
+  if (std::optional<int64_t> constant = size.constant())
+    return mlir::arith::ConstantIndexOp::create(builder, at, *constant);
+  if (std::optional<std::string> name = size.asSymbol())
+    if (const SizeSymbol *symbol = findSymbol(*name); symbol && symbol->ssa)
+      return symbol->ssa;
+
+  // A polynomial of loop indices is index arithmetic; everything else is for the lowering, which computes each once.
+  bool ofIndices = false, simple = true;
+  for (const std::string &name : size.symbols()) {
+    const SizeSymbol *symbol = findSymbol(name);
+    ofIndices |= symbol && symbol->ssa && !symbol->bound;
+  }
+  for (const Size::Term &term : size.terms()) {
+    simple &= term.coefficient.den == 1;
+    for (const Size::Factor &factor : term.factors)
+      simple &= factor.atom->kind == SizeAtom::Symbol && factor.power > 0 && factor.power < 4;
+  }
+  if (ofIndices && simple) {
+    mlir::Value sum;
+    auto constantIndex = [&](int64_t v) { return mlir::arith::ConstantIndexOp::create(builder, at, v).getResult(); };
+    for (const Size::Term &term : size.terms()) {
+      mlir::Value product;
+      for (const Size::Factor &factor : term.factors)
+        for (int i = 0; i < factor.power; ++i) {
+          mlir::Value one = indexOf(Size::symbol(factor.atom->text), range);
+          product = product ? mlir::arith::MulIOp::create(builder, at, product, one).getResult() : one;
+        }
+      if (!product)
+        product = constantIndex(term.coefficient.num);
+      else if (term.coefficient.num != 1)
+        product = mlir::arith::MulIOp::create(builder, at, product, constantIndex(term.coefficient.num));
+      sum = sum ? mlir::arith::AddIOp::create(builder, at, sum, product).getResult() : product;
+    }
+    return sum;
+  }
+  bindSymbolsOf(size);
+  return SizeOp::create(builder, at, builder.getIndexType(), size.str());
+}
+
+//===----------------------------------------------------------------------===//
+// Values as sizes
+//===----------------------------------------------------------------------===//
+
+std::optional<Size> Elaborator::sizeOf(const Value &value, StringRef what) {
+  if (!value || value.isError())
+    return std::nullopt;
+  if (const auto *integer = value.as<IntValue>())
+    return Size(integer->value);
+  if (const auto *size = value.as<SizeValue>())
+    return size->polynomial;
+  if (isArrayLike(value) && rankOf(value) == 0 && !value.is(ValueKind::Bool) && !value.is(ValueKind::Float)) {
+    Value made = materialize(value);
+    const auto *array = made.as<ArrayValue>();
+    if (!array)
+      return std::nullopt;
+    if (isInteger(array->dtype)) {
+      // One symbol per integer: an earlier binding that is still in force is the one to use.
+      for (mlir::Operation *user : array->ssa.getUsers())
+        if (isa<ToIndexOp>(user))
+          for (mlir::Operation *binding : user->getResult(0).getUsers())
+            if (auto earlier = dyn_cast<BindSizeOp>(binding); earlier && isVisible(binding))
+              return Size::symbol(earlier.getSymbol());
+      SourceRange range = value.range();
+      mlir::Value index = ToIndexOp::create(builder, loc(range), builder.getIndexType(), array->ssa,
+                                            isUnsigned(array->dtype));
+      std::string text = sourceText(range, 24);
+      bool isName = !text.empty() && all_of(text, [](unsigned char c) { return isAlnum(c) || c == '_' || c >= 0x80; }) &&
+                    !isDigit(text.front());
+      return bindSize(isName ? text : "size", index, range, "the value of '" + text + "'", varyOf(array->ssa));
+    }
+    error(Code::E0407, value.range(), what + ": expected a size, got " + renderType(value));
+    return std::nullopt;
+  }
+  error(Code::E0407, value.range(),
+        what + ": expected a size, got " + (isArrayLike(value) ? renderType(value) : describeKind(value)));
+  return std::nullopt;
+}
+
+std::optional<Size> Elaborator::sizeBound(const Value &value, StringRef what) {
+  const auto *array = value.as<ArrayValue>();
+  if (!array || array->weak || !isInteger(array->dtype) || rankOf(value) != 0)
+    return sizeOf(value, what);
+  mlir::Value ssa = tensorOf(value);
+  for (mlir::Operation *user : ssa.getUsers())
+    if (isa<ToIndexOp>(user))
+      for (mlir::Operation *binding : user->getResult(0).getUsers())
+        if (auto earlier = dyn_cast<BindSizeOp>(binding); earlier && isVisible(binding))
+          return Size::symbol(earlier.getSymbol());
+  SizeSymbol &symbol = newSymbol("bound", value.range(), "the value of '" + sourceText(value.range(), 24) + "'");
+  symbol.ssa = ToIndexOp::create(builder, loc(value.range()), builder.getIndexType(), ssa, isUnsigned(array->dtype));
+  symbol.vary = varyOf(ssa);
+  symbol.nonNegative = isUnsigned(array->dtype);
+  return Size::symbol(symbol.name);
+}
+
+bool Elaborator::isVisible(mlir::Operation *op) const {
+  // Whether what `op` defines may be used at the insertion point: its block holds the insertion point, at any depth. What
+  // was built so far in that block comes before.
+  for (mlir::Block *block = builder.getInsertionBlock(); block;) {
+    if (block == op->getBlock())
+      return true;
+    mlir::Operation *parent = block->getParentOp();
+    block = parent ? parent->getBlock() : nullptr;
+  }
+  return false;
+}
+
+std::optional<SmallVector<Size>> Elaborator::shapeOf(const Value &value, StringRef what) {
+  if (!value || value.isError())
+    return std::nullopt;
+  ArrayRef<Value> elements;
+  Value self = value;
+  if (const auto *list = value.as<ListValue>())
+    elements = list->elements;
+  else if (const auto *tuple = value.as<TupleValue>(); tuple && !tuple->isRecord())
+    elements = tuple->elements;
+  else
+    elements = self;
+  SmallVector<Size> sizes;
+  for (const Value &element : elements) {
+    std::optional<Size> size = sizeOf(element, what);
+    if (!size)
+      return std::nullopt;
+    bindSymbolsOf(*size);
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+//===----------------------------------------------------------------------===//
+// Proofs
+//===----------------------------------------------------------------------===//
+
+bool Elaborator::provablyNonNegative(const Size &size) const {
+  if (size.provablyNonNegative()) {
+    // The polynomials' own proof takes every symbol to be at least 0; an index of a loop that starts below is not.
+    bool sound = all_of(size.symbols(), [&](const std::string &name) {
+      auto found = symbols.find(name);
+      return found == symbols.end() || found->second->nonNegative;
+    });
+    if (sound)
+      return true;
+  }
+  // Replaces an index by the end of its range at which the size is least, one index at a time.
+  for (const std::string &name : size.symbols()) {
+    auto found = symbols.find(name);
+    if (found == symbols.end() || !found->second->low || !found->second->high)
+      continue;
+    std::optional<std::pair<Size, Size>> linear = size.linearIn(name);
+    if (!linear)
+      continue;
+    const auto &[slope, rest] = *linear;
+    if (provablyNonNegative(slope))
+      return provablyNonNegative(size.substitute(name, *found->second->low));
+    if (provablyNonNegative(-slope))
+      return provablyNonNegative(size.substitute(name, *found->second->high - Size(1)));
+  }
+  return false;
+}
+
+bool Elaborator::provablyLess(const Size &a, const Size &b) const { return provablyNonNegative(b - a - Size(1)); }
+bool Elaborator::provablyAtMost(const Size &a, const Size &b) const { return provablyNonNegative(b - a); }
+
+bool Elaborator::expectEqual(const Size &a, const Size &b, SourceRange range, std::string message) {
+  if (a == b)
+    return true;
+  Report report = error(Code::E0401, range, message);
+  noteBirths(report, a);
+  noteBirths(report, b);
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Showing sizes
+//===----------------------------------------------------------------------===//
+
+std::string Elaborator::render(const Size &size) const {
+  // A renamed symbol shows as the user wrote it, unless two of one name meet here: then the difference must show.
+  std::map<std::string, int> uses;
+  for (const std::string &name : size.symbols())
+    if (auto found = symbols.find(name); found != symbols.end())
+      ++uses[found->second->shown];
+  Size shown = size.substitute([&](StringRef name) -> std::optional<Size> {
+    auto found = symbols.find(name.str());
+    if (found == symbols.end() || found->second->shown == name || uses[found->second->shown] > 1)
+      return std::nullopt;
+    return Size::symbol(found->second->shown);
+  });
+  return shown.str();
+}
+
+std::string Elaborator::render(ArrayRef<Size> sizes) const {
+  std::string text = "[";
+  for (auto [i, size] : enumerate(sizes))
+    text += (i ? ", " : "") + render(size);
+  return text + "]";
+}
+
+std::string Elaborator::renderArray(DType dtype, ArrayRef<Size> sizes) const {
+  return dtypeName(dtype).str() + (sizes.empty() ? "" : render(sizes));
+}
+
+} // namespace pmap::sema
