@@ -1,0 +1,246 @@
+// Activity, cotangents, and the backward walk over ops without regions.
+#include "compiler/Dialect/Transforms/Backward.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace pmap;
+
+//===- Values of tensor and distributed types -------------------------------------------------------------------------===//
+
+namespace {
+
+// An elementwise sum of distributed values: a map whose body adds two blocks.
+Value sumOfDistributed(OpBuilder &builder, Location loc, Value a, Value b, SymbolNames &names) {
+  auto type = cast<DistType>(a.getType());
+  MLIRContext *context = builder.getContext();
+  SmallVector<Value> sizes;
+  SmallVector<SizeArgAttr> arguments;
+  SmallVector<Size> local;
+  for (auto [dim, size] : llvm::enumerate(sizesOf(type))) {
+    SmallVector<StringAttr> axes = type.getSpec().getAxes(dim);
+    if (axes.empty() && size.isConstant()) {
+      local.push_back(size);
+      continue;
+    }
+    std::string symbol = names.fresh("d");
+    sizes.push_back(indexOf(builder, loc, size));
+    // Blocks that came out of a split are already as they must be, whether or not they are even.
+    arguments.push_back(SizeArgAttr::get(context, builder.getStringAttr(symbol), axes, /*ragged=*/true, builder.getStringAttr("")));
+    local.push_back(Size::symbol(symbol));
+  }
+  Type block = makeTensorType(type.getTensor().getElementType(), local, type.getSpec().getAllAxes());
+  auto map = MapOp::create(builder, loc, TypeRange(type), type.getMesh(), sizes, arguments, ValueRange{a, b},
+                           TypeRange{block, block});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&map.getBody().front());
+  Value sum = arith::AddFOp::create(builder, loc, map.getBlocks()[0], map.getBlocks()[1]);
+  YieldOp::create(builder, loc, sum);
+  return map.getResult(0);
+}
+
+} // namespace
+
+bool pmap::isDifferentiable(Type type) {
+  if (auto dist = dyn_cast<DistType>(type))
+    type = dist.getTensor();
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa<FloatType>(tensor.getElementType());
+}
+
+Value pmap::zerosOf(OpBuilder &builder, Location loc, Type type) {
+  if (auto dist = dyn_cast<DistType>(type))
+    return MoveOp::create(builder, loc, dist, splat(builder, loc, dist.getTensor(), 0));
+  return splat(builder, loc, cast<RankedTensorType>(type), 0);
+}
+
+Value pmap::sumOf(OpBuilder &builder, Location loc, Value a, Value b, SymbolNames &names) {
+  if (isa<DistType>(a.getType()))
+    return sumOfDistributed(builder, loc, a, b, names);
+  return arith::AddFOp::create(builder, loc, a, b);
+}
+
+void CotangentMap::add(Location loc, Value primal, Value cotangent) {
+  if (!cotangent)
+    return;
+  assert(cotangent.getType() == primal.getType() && "a cotangent has the type of its primal (G2)");
+  Value &slot = map[primal];
+  slot = slot ? sumOf(builder, loc, slot, cotangent, names) : cotangent;
+}
+
+Value CotangentMap::lookupOrZero(Location loc, Value primal) {
+  Value cotangent = lookup(primal);
+  return cotangent ? cotangent : zerosOf(builder, loc, primal.getType());
+}
+
+Value CotangentMap::take(Value primal) {
+  Value cotangent = lookup(primal);
+  map.erase(primal);
+  return cotangent;
+}
+
+//===- Activity -------------------------------------------------------------------------------------------------------===//
+
+bool Backward::activateIf(bool condition, Value value) {
+  return condition && isDifferentiable(value.getType()) && active.insert(value).second;
+}
+
+SmallVector<Value> Backward::activeCaptures(Operation *op) {
+  llvm::SetVector<Value> captures;
+  getUsedValuesDefinedAbove(op->getRegions(), captures);
+  return llvm::filter_to_vector(captures, [&](Value value) { return isActive(value); });
+}
+
+// Spreads activity through one op; true when something new became active. Loops are walked until nothing changes.
+bool Backward::spreadThrough(Operation *op) {
+  if (isa<StopGradientOp>(op))
+    return false;
+  bool changed = false;
+  auto spreadInto = [&](Block &block) {
+    for (Operation &nested : block.without_terminator())
+      changed |= spreadThrough(&nested);
+  };
+  auto spreadYielded = [&](Block &block) {
+    for (auto [value, result] : llvm::zip_equal(block.getTerminator()->getOperands(), op->getResults()))
+      changed |= activateIf(isActive(value), result);
+  };
+
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    bool grew = true;
+    while (grew) {
+      grew = false;
+      for (auto [init, argument, yielded] :
+           llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getYieldedValues()))
+        grew |= activateIf(isActive(init) || isActive(yielded), argument);
+      for (Operation &nested : loop.getBody()->without_terminator())
+        grew |= spreadThrough(&nested);
+      changed |= grew;
+    }
+    for (auto [argument, result] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getResults()))
+      changed |= activateIf(isActive(argument), result);
+    return changed;
+  }
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    for (Region &region : op->getRegions())
+      if (!region.empty()) {
+        spreadInto(region.front());
+        if (op->getNumResults())
+          spreadYielded(region.front());
+      }
+    return changed;
+  }
+  if (auto each = dyn_cast<ForEachOp>(op)) {
+    spreadInto(each.getBody().front());
+    spreadYielded(each.getBody().front());
+    return changed;
+  }
+  if (auto map = dyn_cast<MapOp>(op)) {
+    for (auto [input, block] : llvm::zip_equal(map.getInputs(), map.getBlocks()))
+      changed |= activateIf(isActive(input), block);
+    spreadInto(map.getBody().front());
+    spreadYielded(map.getBody().front());
+    return changed;
+  }
+  // Every other op, scf.while included: a floating result depends on whatever is read.
+  bool reads = llvm::any_of(op->getOperands(), [&](Value value) { return isActive(value); }) || !activeCaptures(op).empty();
+  for (Value result : op->getResults())
+    changed |= activateIf(reads, result);
+  return changed;
+}
+
+void Backward::spreadActivity(ArrayRef<Operation *> ops) {
+  for (Operation *op : ops)
+    spreadThrough(op);
+}
+
+//===- The walk -------------------------------------------------------------------------------------------------------===//
+
+LogicalResult Backward::run(ArrayRef<Operation *> ops, OpBuilder &builder, CotangentMap &cotangents) {
+  for (Operation *op : llvm::reverse(ops)) {
+    bool wanted = llvm::any_of(op->getResults(), [&](Value result) { return isActive(result) && cotangents.lookup(result); });
+    if (wanted && failed(pull(op, builder, cotangents)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &cotangents) {
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return pullIf(branch, builder, cotangents);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return pullFor(loop, builder, cotangents);
+  if (auto each = dyn_cast<ForEachOp>(op))
+    return pullForEach(each, builder, cotangents);
+  if (auto map = dyn_cast<MapOp>(op))
+    return pullMap(map, builder, cotangents);
+  if (isa<scf::WhileOp>(op))
+    return op->emitError() << "the gradient of a 'while' needs its number of steps in advance; write a 'for' with a bound and "
+                              "an 'if' for the condition inside it [E0811]";
+
+  auto rule = dyn_cast<DifferentiableOp>(op);
+  SmallVector<Value> results, operands;
+  for (Value result : op->getResults())
+    results.push_back(cotangents.lookup(result));
+  if (!rule || failed(rule.pullback(builder, results, operands)))
+    return op->emitError() << "no derivative is known for this operation ('" << op->getName().getStringRef()
+                           << "'); stop_gradient(...) takes its value as a constant [E0810]";
+  for (auto [operand, cotangent] : llvm::zip(op->getOperands(), operands))
+    if (isActive(operand))
+      cotangents.add(op->getLoc(), operand, cotangent);
+  return success();
+}
+
+LogicalResult Backward::recomputeAndPull(Block &body, IRMapping &mapping, ArrayRef<Value> seeds, OpBuilder &builder,
+                                         CotangentMap &cotangents) {
+  SmallVector<Operation *> copies = cloneForRecomputation(body, builder, mapping, names);
+  for (Value argument : body.getArguments())
+    if (Value mapped = mapping.lookupOrNull(argument); mapped && isActive(argument))
+      activate(mapped);
+  spreadActivity(copies);
+  for (auto [yielded, seed] : llvm::zip_equal(body.getTerminator()->getOperands(), seeds))
+    if (Value value = mapping.lookupOrDefault(yielded); isActive(value))
+      cotangents.add(value.getLoc(), value, seed);
+  return run(copies, builder, cotangents);
+}
+
+//===- Masks ----------------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+bool choosesFloats(Operation *op) { return isa<arith::SelectOp>(op) && isDifferentiable(op->getResult(0).getType()); }
+
+// Walks a block backward with the set of values that reach a branch of a select.
+void markMaskedIn(Block &block, llvm::DenseSet<Value> &masked) {
+  for (Operation &op : llvm::reverse(block)) {
+    bool reaches = llvm::any_of(op.getResults(), [&](Value result) { return masked.contains(result); });
+    if (op.getNumRegions()) {
+      // Inside a region that holds a select anywhere, all is taken as masked: what a loop carries may come back to it.
+      op.walk([&](Operation *nested) { reaches |= choosesFloats(nested); });
+      if (!reaches)
+        continue;
+      op.walk([&](Operation *nested) {
+        nested->setAttr(kMaskedAttr, UnitAttr::get(op.getContext()));
+        masked.insert(nested->operand_begin(), nested->operand_end());
+      });
+      continue;
+    }
+    if (reaches) {
+      op.setAttr(kMaskedAttr, UnitAttr::get(op.getContext()));
+      masked.insert(op.operand_begin(), op.operand_end());
+    }
+    if (choosesFloats(&op))
+      for (Value side : op.getOperands().drop_front())
+        masked.insert(side);
+  }
+}
+
+} // namespace
+
+void pmap::markMasked(Block &block) {
+  llvm::DenseSet<Value> masked;
+  markMaskedIn(block, masked);
+}
+
+void pmap::unmarkMasked(Operation *root) {
+  root->walk([](Operation *op) { op->removeDiscardableAttr(kMaskedAttr); });
+}

@@ -1,0 +1,26 @@
+// The passes over the pmap dialect. Each is in a file of its own.
+#pragma once
+
+#include <memory>
+
+namespace mlir {
+class Operation;
+class Pass;
+} // namespace mlir
+
+namespace pmap {
+
+/// `pmap-differentiate`: removes every `pmap.grad`, the innermost first, and then `pmap.stop_gradient`.
+std::unique_ptr<mlir::Pass> createDifferentiatePass();
+/// `pmap-check-variance`: no collective over an axis is under a condition or a trip count that varies over it (V6).
+std::unique_ptr<mlir::Pass> createCheckVariancePass();
+/// `pmap-simplify`: folds, merges and drops what derivatives and generic elaboration leave behind.
+std::unique_ptr<mlir::Pass> createSimplifyPass();
+
+/// Makes the passes known to command lines.
+void registerTransforms();
+
+/// What `pmap-simplify` does, for other passes.
+void simplify(mlir::Operation *root);
+
+} // namespace pmap

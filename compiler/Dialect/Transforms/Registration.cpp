@@ -1,0 +1,8 @@
+#include "compiler/Dialect/Transforms/Passes.h"
+#include "mlir/Pass/Pass.h"
+
+void pmap::registerTransforms() {
+  mlir::registerPass(createDifferentiatePass);
+  mlir::registerPass(createCheckVariancePass);
+  mlir::registerPass(createSimplifyPass);
+}

@@ -1,0 +1,58 @@
+// pmap-simplify: folds, merges and drops. The patterns are in SimplifyPatterns.cpp (arithmetic and arrays) and
+// SimplifyRegions.cpp (unused results of regions, collectives).
+#include "compiler/Dialect/Transforms/SimplifyPatterns.h"
+#include "compiler/Dialect/IR/PmapDialect.h"
+#include "compiler/Dialect/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace pmap;
+
+namespace {
+
+// The canonicalization patterns of the elementwise dialects, and ours. Not scf's: they turn an `if` into a select of whole
+// arrays, which computes the side not taken.
+void populatePatterns(RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  context->getLoadedDialect<arith::ArithDialect>()->getCanonicalizationPatterns(patterns);
+  for (RegisteredOperationName name : context->getRegisteredOperations())
+    if (isa<arith::ArithDialect, math::MathDialect, PmapDialect>(name.getDialect()))
+      name.getCanonicalizationPatterns(patterns, context);
+  populateArithmeticPatterns(patterns);
+  populateRegionPatterns(patterns);
+}
+
+struct SimplifyPass : PassWrapper<SimplifyPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SimplifyPass)
+  StringRef getArgument() const final { return "pmap-simplify"; }
+  StringRef getDescription() const final { return "fold, merge and drop what is not needed"; }
+  void getDependentDialects(DialectRegistry &registry) const final { registerDialects(registry); }
+
+  void runOnOperation() override { simplify(getOperation()); }
+};
+
+} // namespace
+
+void pmap::simplify(Operation *root) {
+  RewritePatternSet patterns(root->getContext());
+  populatePatterns(patterns);
+  FrozenRewritePatternSet frozen(std::move(patterns));
+  IRRewriter rewriter(root->getContext());
+  // Merging equal values makes new patterns match, and matching makes new equal values: two rounds settle what derivatives
+  // leave; more would only cost time.
+  for (int round = 0; round < 2; ++round) {
+    for (Region &region : root->getRegions())
+      (void)applyPatternsGreedily(region, frozen);
+    DominanceInfo dominance(root);
+    eliminateCommonSubExpressions(rewriter, dominance, root);
+    mergeCollectives(root);
+  }
+}
+
+std::unique_ptr<Pass> pmap::createSimplifyPass() { return std::make_unique<SimplifyPass>(); }

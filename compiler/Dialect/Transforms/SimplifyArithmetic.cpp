@@ -1,0 +1,145 @@
+// Patterns on values: what the derivatives' rules leave behind when each is written for the general case.
+#include "compiler/Dialect/IR/Emit.h"
+#include "compiler/Dialect/Transforms/SimplifyPatterns.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace pmap;
+
+namespace {
+
+// True when every element of a floating value is this number.
+bool isSplatOf(Value value, double number) {
+  while (true) {
+    if (auto broadcast = value.getDefiningOp<BroadcastOp>())
+      value = broadcast.getInput();
+    else if (auto widen = value.getDefiningOp<WidenOp>())
+      value = widen.getInput();
+    else
+      break;
+  }
+  DenseFPElementsAttr elements;
+  return matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
+         elements.getSplatValue<APFloat>().isExactlyValue(number);
+}
+
+// x + 0 = x. The one input for which this is not exact is -0, which a sum with 0 turns into 0.
+struct AddOfZero : OpRewritePattern<arith::AddFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::AddFOp op, PatternRewriter &rewriter) const override {
+    for (auto [value, other] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())})
+      if (isSplatOf(other, 0)) {
+        rewriter.replaceOp(op, value);
+        return success();
+      }
+    return failure();
+  }
+};
+
+// x * 1 = x, where the 1 is a broadcast that arith's own folder does not see through.
+struct MulByOne : OpRewritePattern<arith::MulFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::MulFOp op, PatternRewriter &rewriter) const override {
+    for (auto [value, other] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())})
+      if (isSplatOf(other, 1)) {
+        rewriter.replaceOp(op, value);
+        return success();
+      }
+    return failure();
+  }
+};
+
+struct DoubleNegation : OpRewritePattern<arith::NegFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::NegFOp op, PatternRewriter &rewriter) const override {
+    auto inner = op.getOperand().getDefiningOp<arith::NegFOp>();
+    if (!inner)
+      return failure();
+    rewriter.replaceOp(op, inner.getOperand());
+    return success();
+  }
+};
+
+// sum(broadcast(x)) over stretched dimensions is a product with their sizes; max, min, and, or change nothing there, if the
+// dimensions are not empty.
+struct ReduceOfBroadcast : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
+    auto broadcast = op.getInput().getDefiningOp<BroadcastOp>();
+    auto type = cast<RankedTensorType>(op.getType());
+    if (!broadcast || op.getKind() != ReductionKind::Sum || !isa<FloatType>(type.getElementType()))
+      return failure();
+    if (llvm::any_of(op.getDims(), [&](int64_t dim) { return llvm::is_contained(broadcast.getDims(), dim); }))
+      return failure();
+    Location loc = op.getLoc();
+    Size count(1);
+    for (int64_t dim : op.getDims())
+      count *= sizeOf(op.getInput().getType(), dim);
+    SmallVector<int64_t> dims;
+    for (int64_t dim : broadcast.getDims())
+      dims.push_back(dim - llvm::count_if(op.getDims(), [&](int64_t dropped) { return dropped < dim; }));
+    Expr value(rewriter, loc, BroadcastOp::create(rewriter, loc, type, broadcast.getInput(), dims));
+    Expr factor = value.with(splatIndex(rewriter, loc, type, indexOf(rewriter, loc, count)));
+    rewriter.replaceOp(op, Value(value * factor));
+    return success();
+  }
+};
+
+// a + (zeros with a part replaced by u) = a with u added to that part: touches the part alone, and keeps the sums that
+// backward loops carry in place.
+struct AddOfPart : OpRewritePattern<arith::AddFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::AddFOp op, PatternRewriter &rewriter) const override {
+    for (auto [whole, other] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
+      auto part = other.getDefiningOp<UpdateSliceOp>();
+      if (!part || !part->hasOneUse() || !isSplatOf(part.getInput(), 0))
+        continue;
+      Location loc = op.getLoc();
+      Expr old(rewriter, loc, SliceOp::create(rewriter, loc, part.getUpdate().getType(), whole, part.getOffsets(),
+                                              part.getStridesAttr(), part.getInBoundsAttr()));
+      Value sum = old + old.with(part.getUpdate());
+      rewriter.replaceOpWithNewOp<UpdateSliceOp>(op, whole.getType(), whole, sum, part.getOffsets(), part.getStridesAttr(),
+                                                 part.getInBoundsAttr());
+      return success();
+    }
+    return failure();
+  }
+};
+
+// The same for a scatter into zeros.
+struct AddOfScatter : OpRewritePattern<arith::AddFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::AddFOp op, PatternRewriter &rewriter) const override {
+    for (auto [whole, other] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
+      auto scatter = other.getDefiningOp<ScatterOp>();
+      if (!scatter || scatter.getKind() != ReductionKind::Sum || !scatter->hasOneUse() || !isSplatOf(scatter.getInput(), 0))
+        continue;
+      rewriter.replaceOpWithNewOp<ScatterOp>(op, ReductionKind::Sum, whole, scatter.getIndices(), scatter.getUpdates(),
+                                             scatter.getDim(), scatter.getIsUnsigned());
+      return success();
+    }
+    return failure();
+  }
+};
+
+// A broadcast of a widened value is a widened broadcast; the widen moves toward the definition, where equal ones merge (V2).
+struct WidenOfBroadcast : OpRewritePattern<WidenOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(WidenOp op, PatternRewriter &rewriter) const override {
+    auto broadcast = op.getInput().getDefiningOp<BroadcastOp>();
+    if (!broadcast)
+      return failure();
+    Value wide = WidenOp::create(rewriter, op.getLoc(), broadcast.getInput(), varyOf(op.getType()));
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), wide, broadcast.getDims());
+    return success();
+  }
+};
+
+} // namespace
+
+void pmap::populateArithmeticPatterns(RewritePatternSet &patterns) {
+  patterns.add<AddOfZero, MulByOne, DoubleNegation, ReduceOfBroadcast, AddOfPart, AddOfScatter, WidenOfBroadcast>(
+      patterns.getContext());
+}

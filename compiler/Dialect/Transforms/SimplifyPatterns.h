@@ -1,0 +1,18 @@
+// The parts of pmap-simplify. Internal to this library.
+#pragma once
+
+namespace mlir {
+class Operation;
+class RewritePatternSet;
+} // namespace mlir
+
+namespace pmap {
+
+/// Sums with zero, products with one, reductions of broadcasts, sums into parts of arrays.
+void populateArithmeticPatterns(mlir::RewritePatternSet &patterns);
+/// Unused results of loops, branches, comprehensions and collectives.
+void populateRegionPatterns(mlir::RewritePatternSet &patterns);
+/// One collective for two equal ones in a block.
+void mergeCollectives(mlir::Operation *root);
+
+} // namespace pmap

@@ -1,0 +1,27 @@
+// Fresh size symbols, and copies of code that bind theirs anew: a symbol is unique in its module.
+#pragma once
+
+#include "compiler/Dialect/IR/PmapOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace pmap {
+
+class SymbolNames {
+public:
+  /// Reads the names in use.
+  explicit SymbolNames(mlir::Operation *module);
+  /// A name like `base.7` that no symbol has.
+  std::string fresh(llvm::StringRef base);
+  /// Gives fresh names to all symbols that `ops` (copies of other code) bind.
+  void rename(llvm::ArrayRef<mlir::Operation *> ops);
+
+private:
+  unsigned last = 0;
+};
+
+/// Copies the operations of a block but its terminator to the builder's place, for a second run of the same computation:
+/// without prints and asserts, and with symbols of its own. Returns the copies.
+llvm::SmallVector<mlir::Operation *> cloneForRecomputation(mlir::Block &from, mlir::OpBuilder &builder,
+                                                           mlir::IRMapping &mapping, SymbolNames &names);
+
+} // namespace pmap
