@@ -171,11 +171,10 @@ static std::string declarationText(Elaborator &e, const ast::FunctionItem &decl)
   SourceRange range = decl.range;
   range.begin = decl.name.range.begin;
   range.end = decl.body->range.begin;
-  StringRef text = StringRef(e.sourceText(range, 4096)).rtrim();
-  std::string kept = text.rtrim().str();
-  if (!kept.empty() && kept.back() == '=')
-    kept = StringRef(kept).drop_back().rtrim().str();
-  return kept;
+  std::string text = e.sourceText(range, 4096);
+  StringRef kept = StringRef(text).rtrim();
+  kept.consume_back("=");
+  return kept.rtrim().str();
 }
 
 void Elaborator::elaborateFunction(const ast::FunctionItem &decl, LoadedModule &module, mlir::ModuleOp into,
