@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <mutex>
 #include <sched.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@ using namespace pmap::rt;
 namespace {
 
 std::atomic<Context *> current{nullptr};
+std::atomic<bool> started{false}; ///< Whether it has its devices.
 
 /// Arenas live as long as the process: values may outlive the devices that made them.
 Arena *arenaOf(int32_t index) {
@@ -75,10 +77,13 @@ int32_t pmap::rt::availableCores() {
 }
 
 Context &pmap::rt::context() {
-  Context &context = object();
-  if (!context.host)
-    pmap_rt_start(0, 0);
-  return context;
+  if (!started.load(std::memory_order_acquire)) {
+    static std::mutex mutex;
+    std::lock_guard lock(mutex);
+    if (!started.load(std::memory_order_acquire))
+      pmap_rt_start(0, 0);
+  }
+  return object();
 }
 
 Device &pmap::rt::currentDevice() {
@@ -94,7 +99,6 @@ void pmap_rt_start(int32_t devices, int32_t threads) {
   pmap_rt_stop();
   Context &context = object();
   int32_t perDevice = std::max(1, threads / devices);
-  // Threads must not read a context that is still being filled: the teams start last.
   context.spinMicroseconds = perDevice * devices <= cores && threads <= cores ? 40 : 0;
   for (int32_t i = 0; i < devices; ++i)
     context.devices.emplace_back(newDevice(i, i + 1));
@@ -102,20 +106,22 @@ void pmap_rt_start(int32_t devices, int32_t threads) {
     context.ownHost.reset(newDevice(0, 0));
   context.host = devices > 1 ? context.ownHost.get() : context.devices[0].get();
   auto addTeam = [&](Device &device, int32_t count) {
-    context.teams.push_back(std::make_unique<Team>(count - 1));
+    context.teams.push_back(std::make_unique<Team>(count - 1, context.spinMicroseconds));
     device.team = context.teams.back().get();
   };
   for (auto &device : context.devices)
     addTeam(*device, perDevice);
   if (devices > 1)
     addTeam(*context.ownHost, threads);
-  context.crew = std::make_unique<Crew>(devices - 1);
+  context.crew = std::make_unique<Crew>(devices - 1, context.spinMicroseconds);
+  started.store(true, std::memory_order_release);
 }
 
 void pmap_rt_stop(void) {
   Context &context = object();
   if (!context.host)
     return;
+  started.store(false);
   context.crew.reset();
   context.teams.clear();
   context.host = nullptr;

@@ -134,7 +134,7 @@ void pmap::rt::stopQuietly() {
 }
 
 void pmap_rt_fail(const pmap_site *site, int32_t kind, int64_t a, int64_t b, int64_t c) {
-  FailureRow row = {"E1199", "unknown failure"};
+  FailureRow row = {"E1202", "unknown failure"};
   if (kind >= 0 && kind < PMAP_FAILURE_COUNT)
     row = failures[kind];
   std::string message = row.format;

@@ -104,9 +104,9 @@ void reduceSlices(const Group &group, int32_t place, int32_t parity, Reduction h
 MapRun &requireRun(const pmap_site *site, const char *name) {
   Thread &thread = thisThread();
   if (!thread.run)
-    fail(site, "E1199", format("internal error: %s outside of a pmap", name));
+    fail(site, "E1202", format("internal error: %s outside of a pmap", name));
   if (thread.inPiece)
-    fail(site, "E1199", format("internal error: %s inside of a parallel loop", name));
+    fail(site, "E1202", format("internal error: %s inside of a parallel loop", name));
   return *thread.run;
 }
 
@@ -133,7 +133,7 @@ void pmap_rt_all_reduce_groups(const pmap_site *site, int64_t axesMask, const in
     run.context->collectives.fetch_add(1, std::memory_order_relaxed);
   Reduction how{findReduceKernel(kind, dtype), bytes, (int64_t)group->size(), (double)group->size(), false};
   if (!how.kernel)
-    fail(site, "E1199", format("internal error: no %s of %s", nameOf(kind), pmap_dtype_name(dtype)));
+    fail(site, "E1202", format("internal error: no %s of %s", nameOf(kind), pmap_dtype_name(dtype)));
 
   Arrival arrival{site, nameOf(kind), {kind, dtype, count, total}, in, out};
   if (total * bytes <= Member::stagingBytes) {

@@ -79,7 +79,7 @@ Block copyOf(const Block &block, int32_t dtype) {
 /// The one value a move is about.
 const ValueSpec &singleSpec(const pmap_site *site, const Layout &layout) {
   if (!layout.malformed.empty() || layout.inputs.size() != 1)
-    fail(site, "E1199", "internal error: layout of a move: " + layout.malformed);
+    fail(site, "E1202", "internal error: layout of a move: " + layout.malformed);
   return layout.inputs[0];
 }
 
@@ -247,7 +247,7 @@ pmap_dist *pmap_rt_shards(const pmap_site *site, const char *text, int32_t count
   while (dim < rank && spec.dimensions[dim].empty())
     ++dim;
   if (dim == rank || partsOf(spec.dimensions[dim], mesh) != count)
-    fail(site, "E1199", "internal error: layout of shards");
+    fail(site, "E1202", "internal error: layout of shards");
   std::unique_ptr<pmap_dist> made(new pmap_dist);
   pmap_dist *value = made.release();
   value->dtype = spec.dtype;

@@ -166,7 +166,7 @@ std::string pmap::rt::meshText(const Layout &layout) {
 
 void pmap::rt::resolveMesh(const pmap_site *site, const Layout &layout, std::vector<int64_t> &sizes) {
   if (!layout.malformed.empty())
-    fail(site, "E1199", "internal error: layout: " + layout.malformed);
+    fail(site, "E1202", "internal error: layout: " + layout.malformed);
   int64_t have = pmap_rt_num_devices();
   int64_t devices = layout.devices.empty() ? have : (int64_t)layout.devices.size();
   for (int32_t device : layout.devices)

@@ -222,45 +222,59 @@ pmap_dist *collect(const pmap_map_desc *desc, MapRun &run, const Calls &calls, s
 
 } // namespace
 
-void pmap_rt_map(const pmap_map_desc *desc, const int64_t *globalSizes, pmap_dist *const *inputs, pmap_dist **outputs) {
-  Context &all = context();
-  if (thisThread().run)
-    fail(desc->site, "E1199", "internal error: a map inside a map");
-  // Held by a pointer that a failure leaks, because unwinding runs no destructors anyway.
-  auto *run = new MapRun;
-  auto *calls = new Calls;
-  run->context = &all;
-  run->desc = desc;
-  run->layout = &layoutOf(desc->layout);
-  resolveMesh(desc->site, *run->layout, run->meshSizes);
-  run->size = (int32_t)elementsOf(run->meshSizes);
-  checkSizes(desc, *run, globalSizes);
-  all.maps.fetch_add(1, std::memory_order_relaxed);
+namespace {
 
-  for (size_t i = 0; i < run->layout->inputs.size(); ++i)
-    calls->inputs.push_back(resplit(inputs[i], run->layout->inputs[i], run->layout->axisNames, run->meshSizes));
-  run->ranks.reset(new RankState[(size_t)run->size]);
-  for (int32_t rank = 0; rank < run->size; ++rank)
-    run->ranks[rank].coordinates = coordinatesOf(rank, run->meshSizes);
-  calls->build(*run, globalSizes);
+/// The map proper; may fail, and owns nothing but by `run` and `calls`.
+void runMap(MapRun &run, Calls &calls, const int64_t *globalSizes, pmap_dist *const *inputs, pmap_dist **outputs) {
+  const pmap_map_desc *desc = run.desc;
+  if (thisThread().run)
+    fail(desc->site, "E1202", "internal error: a map inside a map");
+  resolveMesh(desc->site, *run.layout, run.meshSizes);
+  run.size = (int32_t)elementsOf(run.meshSizes);
+  checkSizes(desc, run, globalSizes);
+  run.context->maps.fetch_add(1, std::memory_order_relaxed);
+
+  for (size_t i = 0; i < run.layout->inputs.size(); ++i)
+    calls.inputs.push_back(resplit(inputs[i], run.layout->inputs[i], run.layout->axisNames, run.meshSizes));
+  run.ranks.reset(new RankState[(size_t)run.size]);
+  for (int32_t rank = 0; rank < run.size; ++rank)
+    run.ranks[rank].coordinates = coordinatesOf(rank, run.meshSizes);
+  calls.build(run, globalSizes);
 
   // The caller leads device 0: no hand-over where there is one device.
-  all.crew->launch(runRank, run, run->size - 1);
-  runRank(run, 0);
-  all.crew->join();
+  run.context->crew->launch(runRank, &run, run.size - 1);
+  runRank(&run, 0);
+  run.context->crew->join();
 
-  ErrorRecord *failure = nullptr;
-  for (int32_t rank = run->size; rank-- > 0;)
-    if (run->ranks[rank].error.set && !run->ranks[rank].error.secondary)
-      failure = &run->ranks[rank].error;
-  if (failure)
-    failAgain(*failure);
-  for (size_t i = 0; i < run->layout->outputs.size(); ++i)
-    outputs[i] = collect(desc, *run, *calls, i);
+  for (int32_t rank = 0; rank < run.size; ++rank)
+    if (run.ranks[rank].error.set && !run.ranks[rank].error.secondary)
+      failAgain(run.ranks[rank].error);
+  for (size_t i = 0; i < run.layout->outputs.size(); ++i)
+    outputs[i] = collect(desc, run, calls, i);
+}
+
+} // namespace
+
+void pmap_rt_map(const pmap_map_desc *desc, const int64_t *globalSizes, pmap_dist *const *inputs, pmap_dist **outputs) {
+  // A failure passes through here, so that what the map holds is given back.
+  static thread_local ErrorRecord record;
+  record.clear();
+  auto *run = new MapRun;
+  auto *calls = new Calls;
+  run->context = &context();
+  run->desc = desc;
+  run->layout = &layoutOf(desc->layout);
+  UnwindTarget target(record);
+  if (!setjmp(target.buffer)) {
+    runMap(*run, *calls, globalSizes, inputs, outputs);
+    target.leave();
+  }
   for (pmap_dist *input : calls->inputs)
     pmap_rt_dist_release(input);
   delete calls;
   delete run;
+  if (record.set)
+    failAgain(record);
 }
 
 int64_t pmap_rt_axis_index(int32_t axis) {

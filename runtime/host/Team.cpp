@@ -23,7 +23,7 @@ struct Team::Loop {
   Thread caller; ///< What the caller's thread knows, lent to helpers.
 };
 
-Team::Team(int32_t count) {
+Team::Team(int32_t count, double spinMicroseconds) : spinMicroseconds(spinMicroseconds) {
   for (int32_t i = 0; i < count; ++i)
     workers.emplace_back([this] { work(); });
 }
@@ -64,7 +64,7 @@ void Team::work() {
   Thread &thread = thisThread();
   uint32_t seen = 0;
   while (true) {
-    await(begin, context().spinMicroseconds, [&] { return begin.ticket() != seen; });
+    await(begin, spinMicroseconds, [&] { return begin.ticket() != seen; });
     seen = begin.ticket();
     if (stopping.load())
       return;
@@ -111,12 +111,13 @@ void Team::parallelFor(LoopBody body, void *closure, int64_t n, int64_t grain) {
   runPieces(current);
 
   gate.fetch_and(~Open, std::memory_order_acq_rel);
-  await(finished, context().spinMicroseconds, [&] { return gate.load(std::memory_order_acquire) == 0; });
+  await(finished, spinMicroseconds, [&] { return gate.load(std::memory_order_acquire) == 0; });
   if (current.error.set)
     failAgain(current.error);
 }
 
-Crew::Crew(int32_t count) : slots(new Slot[(size_t)std::max(count, 1)]) {
+Crew::Crew(int32_t count, double spinMicroseconds)
+    : spinMicroseconds(spinMicroseconds), slots(new Slot[(size_t)std::max(count, 1)]) {
   for (int32_t i = 0; i < count; ++i)
     threads.emplace_back([this, i] { work(i); });
 }
@@ -132,7 +133,7 @@ void Crew::work(int32_t index) {
   Slot &slot = slots[index];
   uint32_t seen = 0;
   while (true) {
-    await(begin, context().spinMicroseconds,
+    await(begin, spinMicroseconds,
           [&] { return stopping.load() || slot.started.load(std::memory_order_acquire) != seen; });
     if (stopping.load())
       return;
@@ -161,7 +162,7 @@ bool Crew::allDone() const {
 }
 
 void Crew::join() {
-  await(finished, context().spinMicroseconds, [&] { return allDone(); });
+  await(finished, spinMicroseconds, [&] { return allDone(); });
 }
 
 bool Crew::joinWithin(double seconds) {

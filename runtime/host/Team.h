@@ -18,7 +18,7 @@ using LoopBody = void (*)(void *closure, int64_t lo, int64_t hi);
 /// own thread.
 class Team {
 public:
-  explicit Team(int32_t workers);
+  Team(int32_t workers, double spinMicroseconds);
   ~Team();
 
   int32_t threads() const { return (int32_t)workers.size() + 1; }
@@ -29,7 +29,7 @@ public:
 private:
   struct Loop;
 
-  std::vector<std::thread> workers;
+  const double spinMicroseconds;
   Signal begin, finished;
   /// Bit 31: the current loop takes helpers. The bits below count the helpers inside; a loop's caller closes the gate and
   /// waits only for those inside, never for a helper that has not woken yet.
@@ -37,6 +37,7 @@ private:
   std::atomic<uint32_t> gate{0};
   std::atomic<Loop *> loop{nullptr};
   std::atomic<bool> stopping{false};
+  std::vector<std::thread> workers; ///< Last, because they use what is above from their first moment.
 
   void work();
   static void runPieces(Loop &loop);
@@ -45,7 +46,7 @@ private:
 /// Threads that lead the devices 1..n-1 of a map while its caller leads device 0.
 class Crew {
 public:
-  explicit Crew(int32_t threads);
+  Crew(int32_t threads, double spinMicroseconds);
   ~Crew();
 
   /// Makes thread i run `task(closure, i + 1)` for i < count. Returns at once.
@@ -61,13 +62,14 @@ private:
     std::atomic<uint32_t> done{0};
   };
 
-  std::vector<std::thread> threads;
+  const double spinMicroseconds;
   std::unique_ptr<Slot[]> slots;
   Signal begin, finished;
   void (*task)(void *, int32_t) = nullptr;
   void *closure = nullptr;
   int32_t launched = 0;
   std::atomic<bool> stopping{false};
+  std::vector<std::thread> threads; ///< Last, because they use what is above from their first moment.
 
   void work(int32_t index);
   bool allDone() const;

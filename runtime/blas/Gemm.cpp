@@ -1,0 +1,118 @@
+// C = A B or C += A B on the current device's threads, by single-threaded calls of a BLAS on slices of C.
+//
+// The BLAS's own pool would serve one device at a time; slices on the device's threads do not wait for each other. The slices
+// are the same for every number of threads, so the bits of a product are too.
+
+#include "pmap/runtime.h"
+
+#include <algorithm>
+#include <cstdint>
+
+// The few declarations we need of the C interface to the BLAS, whose header is no part of the runtime packages.
+extern "C" {
+enum { CblasRowMajor = 101, CblasNoTrans = 111, CblasTrans = 112 };
+void cblas_sgemm(int order, int transA, int transB, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
+                 int ldb, float beta, float *c, int ldc);
+void cblas_dgemm(int order, int transA, int transB, int m, int n, int k, double alpha, const double *a, int lda,
+                 const double *b, int ldb, double beta, double *c, int ldc);
+void openblas_set_num_threads(int count);
+}
+
+namespace {
+
+// Rows or columns of C in one slice: wide enough that packing the shared operand again costs little.
+constexpr int64_t sliceWidth = 512;
+// Products of at most this many multiplications are one slice.
+constexpr int64_t smallProduct = 1 << 18;
+
+template <typename T> struct Matrix {
+  const T *data;
+  int64_t rowStride, columnStride;
+};
+
+void call(int transA, int transB, int m, int n, int k, const float *a, int lda, const float *b, int ldb, float beta, float *c,
+          int ldc) {
+  cblas_sgemm(CblasRowMajor, transA, transB, m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
+}
+void call(int transA, int transB, int m, int n, int k, const double *a, int lda, const double *b, int ldb, double beta,
+          double *c, int ldc) {
+  cblas_dgemm(CblasRowMajor, transA, transB, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
+}
+
+template <typename T> struct Product {
+  int64_t m, n, k;
+  Matrix<T> a, b;
+  T *c;
+  int64_t rowStride;
+  T beta;
+
+  // Rows [i, i + rows) and columns [j, j + columns) of C.
+  void run(int64_t i, int64_t rows, int64_t j, int64_t columns) const {
+    const T *left = a.data + i * a.rowStride, *right = b.data + j * b.columnStride;
+    bool transA = a.columnStride != 1, transB = b.columnStride != 1;
+    // A stride along a dimension of size 1 may be anything; the BLAS insists on one that covers a row.
+    int64_t lda = std::max(transA ? a.columnStride : a.rowStride, transA ? rows : k);
+    int64_t ldb = std::max(transB ? b.columnStride : b.rowStride, transB ? k : columns);
+    call(transA ? CblasTrans : CblasNoTrans, transB ? CblasTrans : CblasNoTrans, static_cast<int>(rows),
+         static_cast<int>(columns), static_cast<int>(k), left, static_cast<int>(lda), right, static_cast<int>(ldb), beta,
+         c + i * rowStride + j, static_cast<int>(std::max(rowStride, columns)));
+  }
+
+  static void runSlices(void *closure, int64_t lo, int64_t hi) {
+    const Product &product = *static_cast<const Product *>(closure);
+    for (int64_t slice = lo; slice < hi; ++slice) {
+      int64_t begin = slice * sliceWidth;
+      if (product.m > product.n)
+        product.run(begin, std::min(sliceWidth, product.m - begin), 0, product.n);
+      else
+        product.run(0, product.m, begin, std::min(sliceWidth, product.n - begin));
+    }
+  }
+};
+
+// The BLAS reads operands with one unit stride. Another one (a slice with steps) is copied first.
+template <typename T> Matrix<T> dense(Matrix<T> matrix, int64_t rows, int64_t columns, T *&copy) {
+  copy = nullptr;
+  if (matrix.columnStride == 1 || matrix.rowStride == 1)
+    return matrix;
+  copy = static_cast<T *>(pmap_rt_alloc(rows * columns * static_cast<int64_t>(sizeof(T))));
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      copy[i * columns + j] = matrix.data[i * matrix.rowStride + j * matrix.columnStride];
+  return {copy, columns, 1};
+}
+
+template <typename T>
+void multiply(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T *c, int64_t rowStride, int32_t accumulate) {
+  if (m == 0 || n == 0)
+    return;
+  if (k == 0) {
+    for (int64_t i = 0; i < m && !accumulate; ++i)
+      std::fill_n(c + i * rowStride, n, T(0));
+    return;
+  }
+  static const bool singleThreaded = (openblas_set_num_threads(1), true);
+  (void)singleThreaded;
+  T *copyOfA, *copyOfB;
+  Product<T> product{m, n, k, dense(a, m, k, copyOfA), dense(b, k, n, copyOfB), c, rowStride, T(accumulate ? 1 : 0)};
+  if (m * n <= smallProduct / k)
+    product.run(0, m, 0, n);
+  else
+    pmap_rt_parallel_for(&Product<T>::runSlices, &product, (std::max(m, n) + sliceWidth - 1) / sliceWidth, 1);
+  pmap_rt_free(copyOfA);
+  pmap_rt_free(copyOfB);
+}
+
+} // namespace
+
+/// C[m, n] = A[m, k] B[k, n], or C += A B with `accumulate`. Strides are in elements; C's columns are contiguous.
+extern "C" void pmap_rt_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t aRow, int64_t aColumn, const float *b,
+                                 int64_t bRow, int64_t bColumn, float *c, int64_t cRow, int32_t accumulate) {
+  multiply<float>(m, n, k, {a, aRow, aColumn}, {b, bRow, bColumn}, c, cRow, accumulate);
+}
+
+/// The same for f64.
+extern "C" void pmap_rt_gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t aRow, int64_t aColumn,
+                                 const double *b, int64_t bRow, int64_t bColumn, double *c, int64_t cRow, int32_t accumulate) {
+  multiply<double>(m, n, k, {a, aRow, aColumn}, {b, bRow, bColumn}, c, cRow, accumulate);
+}
