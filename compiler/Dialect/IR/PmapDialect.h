@@ -37,6 +37,10 @@ struct HostResource : mlir::SideEffects::Resource::Base<HostResource> {
   llvm::StringRef getName() final { return "Host"; }
 };
 
+/// Speculatable exactly when all size symbols the op mentions are bound by the enclosing function or map: an op that mentions
+/// one bound by a `pmap.bind_size` must not move out of the loop that holds it.
+mlir::Speculation::Speculatability speculatabilityWhereSizesAreKnown(mlir::Operation *op);
+
 /// Registers the pmap dialect, the upstream dialects a pmap module uses, and our external models on their ops.
 void registerDialects(mlir::DialectRegistry &registry);
 

@@ -12,8 +12,15 @@ class Pmap_Op<string mnemonic, list<Trait> traits = []> : Op<Pmap_Dialect, mnemo
   let hasVerifier = 1;
 }
 
-// An op of its operands alone, which may be executed anywhere.
-class Pmap_PureOp<string mnemonic, list<Trait> traits = []> : Pmap_Op<mnemonic, !listconcat([Pure], traits)>;
+// An op of its operands and of the sizes in its types alone, which may be executed wherever those sizes are known.
+class Pmap_PureOp<string mnemonic, list<Trait> traits = []>
+    : Pmap_Op<mnemonic, !listconcat([NoMemoryEffect, DeclareOpInterfaceMethods<ConditionallySpeculatable>], traits)> {
+  let extraClassDefinition = [{
+    ::mlir::Speculation::Speculatability $cppClass::getSpeculatability() {
+      return ::pmap::speculatabilityWhereSizesAreKnown(*this);
+    }
+  }];
+}
 
 // An op that checks its input at run time: it may be merged or dropped but not executed where it was not.
 class Pmap_CheckedOp<string mnemonic, list<Trait> traits = []> : Pmap_Op<mnemonic, !listconcat([NoMemoryEffect], traits)>;

@@ -4,7 +4,7 @@
 
 include "compiler/Dialect/IR/PmapOpBase.td"
 
-def Pmap_YieldOp : Pmap_PureOp<"yield", [Terminator, ReturnLike, ParentOneOf<["MapOp", "ForEachOp", "GradOp"]>]> {
+def Pmap_YieldOp : Pmap_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["MapOp", "ForEachOp", "GradOp"]>]> {
   let summary = "the results of a pmap region";
   let description = [{
     ```mlir

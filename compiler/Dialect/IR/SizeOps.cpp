@@ -1,5 +1,6 @@
 // Verifiers and folders of the size ops and the doors between tensors and scf.
 #include "compiler/Dialect/IR/VerifyHelpers.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace pmap;
@@ -22,7 +23,49 @@ std::optional<APInt> scalarInteger(Attribute value) {
   return *elements.begin();
 }
 
+// Calls `visit` with every symbol that the op's own text or its result types mention.
+void visitMentioned(Operation *op, llvm::function_ref<void(StringRef)> visit) {
+  auto visitSize = [&](const Size &size) {
+    for (const std::string &symbol : size.symbols())
+      visit(symbol);
+  };
+  if (auto size = dyn_cast<SizeOp>(op))
+    visitSize(*Size::parse(size.getSize()));
+  for (Type type : op->getResultTypes())
+    if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && !tensor.hasStaticShape())
+      llvm::for_each(sizesOf(tensor), visitSize);
+}
+
+// The symbols that the function or map around an op binds.
+llvm::StringSet<> boundAround(Operation *op) {
+  llvm::StringSet<> symbols;
+  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp()) {
+    if (auto map = dyn_cast<MapOp>(parent)) {
+      for (SizeArgAttr argument : map.getSizeArguments())
+        symbols.insert(argument.getSymbol().getValue());
+      break;
+    }
+    if (auto names = parent->getAttrOfType<ArrayAttr>("pmap.sizes"))
+      for (StringRef name : names.getAsValueRange<StringAttr>())
+        symbols.insert(name);
+  }
+  return symbols;
+}
+
 } // namespace
+
+Speculation::Speculatability pmap::speculatabilityWhereSizesAreKnown(Operation *op) {
+  std::optional<llvm::StringSet<>> bound;
+  bool known = true;
+  visitMentioned(op, [&](StringRef symbol) {
+    if (symbol.starts_with("@"))
+      return;
+    if (!bound)
+      bound = boundAround(op);
+    known &= bound->contains(symbol);
+  });
+  return known ? Speculation::Speculatable : Speculation::NotSpeculatable;
+}
 
 LogicalResult SizeOp::verify() {
   std::optional<Size> size = Size::parse(getSize());

@@ -2,6 +2,7 @@
 #include "compiler/Dialect/IR/Emit.h"
 #include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -48,6 +49,28 @@ struct MulByOne : OpRewritePattern<arith::MulFOp> {
         return success();
       }
     return failure();
+  }
+};
+
+// The number that every element of a floating value is.
+std::optional<double> splatNumber(Value value) {
+  for (double number : {-1.0, 1.0, 2.0, 3.0})
+    if (isSplatOf(value, number))
+      return number;
+  return std::nullopt;
+}
+
+// Small powers are products: exact to the last bit or two, and no call.
+struct SmallPower : OpRewritePattern<math::PowFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::PowFOp op, PatternRewriter &rewriter) const override {
+    std::optional<double> power = splatNumber(op.getRhs());
+    if (!power)
+      return failure();
+    Expr x(rewriter, op.getLoc(), op.getLhs());
+    Expr result = *power == 1 ? x : *power == 2 ? x * x : *power == 3 ? x * x * x : 1.0 / x;
+    rewriter.replaceOp(op, Value(result));
+    return success();
   }
 };
 
@@ -140,6 +163,6 @@ struct WidenOfBroadcast : OpRewritePattern<WidenOp> {
 } // namespace
 
 void pmap::populateArithmeticPatterns(RewritePatternSet &patterns) {
-  patterns.add<AddOfZero, MulByOne, DoubleNegation, ReduceOfBroadcast, AddOfPart, AddOfScatter, WidenOfBroadcast>(
+  patterns.add<AddOfZero, MulByOne, SmallPower, DoubleNegation, ReduceOfBroadcast, AddOfPart, AddOfScatter, WidenOfBroadcast>(
       patterns.getContext());
 }

@@ -206,6 +206,63 @@ bool sameCollective(AllReduceOp a, AllReduceOp b) {
          a.getGroupsAttr() == b.getGroupsAttr();
 }
 
+// A later collective equal to an earlier one of the block.
+void mergeEqual(Block &block) {
+  SmallVector<AllReduceOp> seen;
+  for (AllReduceOp op : llvm::make_early_inc_range(block.getOps<AllReduceOp>())) {
+    auto it = llvm::find_if(seen, [&](AllReduceOp earlier) { return sameCollective(earlier, op); });
+    if (it == seen.end()) {
+      seen.push_back(op);
+      continue;
+    }
+    op->replaceAllUsesWith(it->getResults());
+    op.erase();
+  }
+}
+
+bool fusable(AllReduceOp a, AllReduceOp b) {
+  auto elementType = [](AllReduceOp op) { return cast<RankedTensorType>(op.getInputs()[0].getType()).getElementType(); };
+  return a.getKind() == b.getKind() && a.getAxes() == b.getAxes() && a.getGroupsAttr() == b.getGroupsAttr() &&
+         elementType(a) == elementType(b);
+}
+
+// True when nothing from `first` on and before `second` needs the result of `first`, or is itself a collective whose order
+// the fusion would change.
+bool canWait(AllReduceOp first, AllReduceOp second) {
+  for (Operation *op = first->getNextNode(); op != second; op = op->getNextNode()) {
+    WalkResult blocked = op->walk([&](Operation *nested) {
+      bool reads = llvm::any_of(nested->getOperands(), [&](Value value) { return value.getDefiningOp() == first; });
+      return reads || isa<CollectiveOp>(nested) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (blocked.wasInterrupted())
+      return false;
+  }
+  return llvm::none_of(second->getOperands(), [&](Value value) { return value.getDefiningOp() == first; });
+}
+
+// Two collectives of a kind, one after the other, are one (C4): the first waits for the second. A gradient of several
+// parameters sums them all at once.
+void fuseNeighbours(Block &block) {
+  AllReduceOp previous;
+  for (AllReduceOp op : llvm::make_early_inc_range(block.getOps<AllReduceOp>())) {
+    if (previous && fusable(previous, op) && canWait(previous, op)) {
+      OpBuilder builder(op);
+      SmallVector<Value> inputs(previous.getInputs());
+      llvm::append_range(inputs, op.getInputs());
+      SmallVector<Type> types(previous.getResultTypes());
+      llvm::append_range(types, op.getResultTypes());
+      auto fused = AllReduceOp::create(builder, op.getLoc(), types, op.getKind(), inputs, op.getAxes(),
+                                       op.getGroupsAttr());
+      previous->replaceAllUsesWith(fused.getResults().take_front(previous.getNumResults()));
+      op->replaceAllUsesWith(fused.getResults().take_back(op.getNumResults()));
+      previous.erase();
+      op.erase();
+      op = fused;
+    }
+    previous = op;
+  }
+}
+
 } // namespace
 
 void pmap::populateRegionPatterns(RewritePatternSet &patterns) {
@@ -215,15 +272,7 @@ void pmap::populateRegionPatterns(RewritePatternSet &patterns) {
 
 void pmap::mergeCollectives(Operation *root) {
   root->walk([](Block *block) {
-    SmallVector<AllReduceOp> seen;
-    for (AllReduceOp op : llvm::make_early_inc_range(block->getOps<AllReduceOp>())) {
-      auto it = llvm::find_if(seen, [&](AllReduceOp earlier) { return sameCollective(earlier, op); });
-      if (it == seen.end()) {
-        seen.push_back(op);
-        continue;
-      }
-      op->replaceAllUsesWith(it->getResults());
-      op.erase();
-    }
+    mergeEqual(*block);
+    fuseNeighbours(*block);
   });
 }

@@ -1,0 +1,12 @@
+// What every target shares between Sema and the lowering.
+
+#include "compiler/Pipeline/Transform.h"
+#include "compiler/Dialect/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+
+void pmap::buildTransformPipeline(mlir::OpPassManager &pm) {
+  pm.addPass(createDifferentiatePass());
+  // A derivative's collectives sit where the forward code put values, so (V6) is checked on what came out.
+  pm.addPass(createCheckVariancePass());
+  pm.addPass(createSimplifyPass());
+}
