@@ -190,8 +190,8 @@ Value MapBuilder::enterLeaf(const Value &leaf, const Value &spec, const std::str
       }
       if (!request.ragged) {
         e.error(Code::E0712, leaf.range(),
-                label + ": its size " + std::to_string(*whole) + " does not divide by " + std::to_string(devices) +
-                    ", the devices along \"" + llvm::join(axes, "\", \"") + "\"")
+                label + ": size " + std::to_string(*whole) + " does not divide by the " + std::to_string(devices) +
+                    " devices of axis \"" + llvm::join(axes, "\", \"") + "\"")
             .note(request.range, "`ragged: true` gives the first devices one more");
         return Value::error();
       }

@@ -54,6 +54,15 @@ public:
 
   /// The size 0.
   Size() = default;
+  Size(const Size &) = default;
+  Size(Size &&) = default;
+  Size &operator=(const Size &) = default;
+  /// Keeps its value when moved to itself, which containers do when they insert an empty range.
+  Size &operator=(Size &&other) {
+    list.swap(other.list);
+    std::swap(bad, other.bad);
+    return *this;
+  }
   /*implicit*/ Size(int64_t value);
   static Size symbol(llvm::StringRef name);
   /// The number of devices along a mesh axis, written `@axis`.
