@@ -166,6 +166,9 @@ public:
   Size bindSize(llvm::StringRef shown, mlir::Value index, SourceRange birth, std::string birthText, const VarySet &vary);
   /// The `index` value of a size at the insertion point.
   mlir::Value indexOf(const Size &size, SourceRange range);
+  /// What a scalar means as a size; null when it is none. And what two such give under an operator.
+  std::shared_ptr<const SizeRecipe> recipeOf(const Value &value);
+  std::shared_ptr<const SizeRecipe> combine(ast::BinaryOp op, const Value &lhs, const Value &rhs);
   /// Makes the symbols of a size that exist only as index values (loop indices) nameable in types.
   void bindSymbolsOf(const Size &size);
   /// Whether what `op` defines may be used at the insertion point.
@@ -276,6 +279,7 @@ public:
   std::optional<SizeArguments> argumentsOf(const ast::NamedType &type, const NamedTarget &target, const TypeContext &in);
   /// First pass over a parameter list: binds the lone names to the sizes they meet. Reports nothing.
   void bindSizes(const Value &value, const ast::Type &type, const TypeContext &in);
+  void solveSizes(const Value &value, const ast::Type &type, const TypeContext &in);
   /// Second pass: the value under its annotation, weak ones converted; Error (reported) when it does not fit. `subject` says
   /// what is annotated: "argument 'x' of 'f'".
   Value checkAgainst(const Value &value, const ast::Type &type, const TypeContext &in, const std::string &subject,
@@ -388,6 +392,7 @@ private:
   llvm::DenseMap<mlir::Location, SourceRange> rangesOfLocations;
   std::map<std::string, std::unique_ptr<SizeSymbol>> symbols;
   llvm::StringMap<unsigned> symbolCounts;
+  llvm::DenseMap<mlir::Value, unsigned> placeholders;
 };
 
 } // namespace pmap::sema

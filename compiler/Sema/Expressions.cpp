@@ -106,11 +106,11 @@ Value Elaborator::nameExpression(const ast::NameExpr &e) {
 /// The same value at the place where it is used, so that messages and fix-its point there and not at its definition.
 Value Elaborator::atUse(const Value &value, SourceRange range) {
   if (const auto *array = value.as<ArrayValue>())
-    return Value::array(array->ssa, array->dtype, range, array->weak);
+    return Value::scalar(array->ssa, array->dtype, range, array->weak, array->recipe);
   if (const auto *integer = value.as<IntValue>())
     return Value::integer(integer->value, range);
   if (const auto *floating = value.as<FloatValue>())
-    return Value::floating(floating->value, range);
+    return Value::floating(floating->value, range, floating->isQuotient);
   if (const auto *boolean = value.as<BoolValue>())
     return Value::boolean(boolean->value, range);
   if (const auto *size = value.as<SizeValue>())

@@ -259,6 +259,9 @@ static Value callClosure(Elaborator &e, const Closure &closure, ArrayRef<Value> 
   for (auto [param, argument] : zip(*closure.params, arguments))
     if (param.type)
       e.bindSizes(argument, *param.type, in);
+  for (auto [param, argument] : zip(*closure.params, arguments))
+    if (param.type)
+      e.solveSizes(argument, *param.type, in);
 
   bool failed = false;
   Scope inner = e.scope;

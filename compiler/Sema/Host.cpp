@@ -16,14 +16,7 @@ struct Line {
   SmallVector<mlir::Value> values;
   SmallVector<StringRef> dtypes;
 
-  /// Braces of the user's own text are doubled, so that only ours stand for values.
-  void text(StringRef s) {
-    for (char c : s) {
-      format += c;
-      if (c == '{' || c == '}')
-        format += c;
-    }
-  }
+  void text(StringRef s) { format += s; }
 
   bool add(const Value &value) {
     if (const auto *string = value.as<StringValue>()) {
@@ -61,9 +54,32 @@ struct Line {
 
 } // namespace
 
+/// `print("loss", l)` puts spaces between; `print("loss {} after {}", l, k)` fills the holes of its first string.
 static Value print(CallContext &c) {
   Line line{c.e, c.range, "", {}, {}};
-  for (auto [i, value] : enumerate(c["values"].as<TupleValue>()->elements)) {
+  ArrayRef<Value> values = c["values"].as<TupleValue>()->elements;
+  const auto *format = values.empty() ? nullptr : values.front().as<StringValue>();
+  if (format && StringRef(format->text).contains("{}")) {
+    size_t holes = StringRef(format->text).count("{}");
+    if (holes != values.size() - 1)
+      return c.e.error(Code::E0501, c.range, "`print`: expected " + Twine(holes) + " values for the holes `{}` of '" +
+                                                 format->text + "', got " + Twine(values.size() - 1));
+    StringRef rest = format->text;
+    for (const Value &value : values.drop_front()) {
+      auto [before, after] = rest.split("{}");
+      line.text(before);
+      if (!line.add(value))
+        return Value::error();
+      rest = after;
+    }
+    line.text(rest);
+    values = {};
+  }
+  for (const Value &value : values)
+    if (const auto *string = value.as<StringValue>(); string && StringRef(string->text).contains("{}"))
+      return c.e.error(Code::E0501, value.range().isValid() ? value.range() : c.range,
+                       "`print`: holes `{}` stand in the first string only");
+  for (auto [i, value] : enumerate(values)) {
     if (i)
       line.format += " ";
     if (!line.add(value))

@@ -92,7 +92,7 @@ static Value foldLiterals(BinaryOp op, const Value &lhs, const Value &rhs, Sourc
   case BinaryOp::Mul:
     return Value::floating(x * y, range);
   case BinaryOp::Div:
-    return Value::floating(x / y, range);
+    return Value::floating(x / y, range, /*isQuotient=*/a && b && b->value != 0);
   case BinaryOp::FloorDiv:
     return Value::floating(std::floor(x / y), range);
   case BinaryOp::Mod: {
@@ -128,48 +128,24 @@ struct Emitter {
     return e.broadcastTo(scalar, e.sizesOf(like), range);
   }
 
-  /// Floor division and modulo as in Python. Division by zero gives 0 and the least integer over -1 wraps, as in NumPy;
-  /// the hardware would trap on both. A literal divisor needs neither guard.
-  mlir::Value divide(bool modulo, DType dtype, mlir::Value a, mlir::Value b, std::optional<int64_t> literal) {
+  /// Floor division and modulo as in Python. The lowering checks an integer divisor for zero.
+  mlir::Value divide(bool modulo, DType dtype, mlir::Value a, mlir::Value b) {
+    if (isUnsigned(dtype))
+      return modulo ? make<RemUIOp>(a, b) : make<DivUIOp>(a, b);
+    if (!modulo)
+      return isFloat(dtype) ? mlir::math::FloorOp::create(e.builder, at, make<DivFOp>(a, b)).getResult()
+                            : make<FloorDivSIOp>(a, b);
+    mlir::Value zero = constantLike(0, dtype, a);
     if (isFloat(dtype)) {
-      if (!modulo)
-        return mlir::math::FloorOp::create(e.builder, at, make<DivFOp>(a, b));
-      mlir::Value zero = constantLike(0, dtype, a), rest = make<RemFOp>(a, b);
+      mlir::Value rest = make<RemFOp>(a, b);
       mlir::Value differs = make<XOrIOp>(cmpf(CmpFPredicate::OLT, rest, zero), cmpf(CmpFPredicate::OLT, b, zero));
       mlir::Value adjust = make<AndIOp>(cmpf(CmpFPredicate::ONE, rest, zero), differs);
       return select(adjust, make<AddFOp>(rest, b), rest);
     }
-    bool guarded = !literal || *literal == 0 || *literal == -1;
-    mlir::Value zero = constantLike(0, dtype, a), one = constantLike(1, dtype, a);
-    mlir::Value isZero, isMinusOne, divisor = b;
-    if (guarded) {
-      isZero = cmpi(CmpIPredicate::eq, b, zero);
-      divisor = select(isZero, one, b);
-      if (isSigned(dtype)) {
-        isMinusOne = cmpi(CmpIPredicate::eq, b, constantLike(-1, dtype, a));
-        divisor = select(isMinusOne, one, divisor);
-      }
-    }
-    mlir::Value result;
-    if (isUnsigned(dtype)) {
-      result = modulo ? make<RemUIOp>(a, divisor) : make<DivUIOp>(a, divisor);
-    } else {
-      mlir::Value rest = make<RemSIOp>(a, divisor);
-      mlir::Value nonZero = cmpi(CmpIPredicate::ne, rest, zero);
-      mlir::Value differs = make<XOrIOp>(cmpi(CmpIPredicate::slt, rest, zero), cmpi(CmpIPredicate::slt, divisor, zero));
-      mlir::Value adjust = make<AndIOp>(nonZero, differs);
-      if (modulo) {
-        result = select(adjust, make<AddIOp>(rest, divisor), rest);
-        if (isMinusOne)
-          result = select(isMinusOne, zero, result);
-      } else {
-        mlir::Value quotient = make<DivSIOp>(a, divisor);
-        result = select(adjust, make<SubIOp>(quotient, one), quotient);
-        if (isMinusOne)
-          result = select(isMinusOne, make<SubIOp>(zero, a), result);
-      }
-    }
-    return isZero ? select(isZero, zero, result) : result;
+    mlir::Value rest = make<RemSIOp>(a, b);
+    mlir::Value differs = make<XOrIOp>(cmpi(CmpIPredicate::slt, rest, zero), cmpi(CmpIPredicate::slt, b, zero));
+    mlir::Value adjust = make<AndIOp>(cmpi(CmpIPredicate::ne, rest, zero), differs);
+    return select(adjust, make<AddIOp>(rest, b), rest);
   }
 
   /// x ** k for a literal k, by squaring.
@@ -274,13 +250,14 @@ Value Elaborator::binary(BinaryOp op, Value lhs, Value rhs, SourceRange range, S
     default:
       break;
     }
+    std::shared_ptr<const SizeRecipe> recipe = combine(op, lhs, rhs);
     // Sizes are 64-bit, and a quotient of sizes is a weak float.
     DType wide = op == BinaryOp::Div || op == BinaryOp::Pow ? DType::F64 : DType::I64;
     lhs = convert(lhs, wide, lhs.range());
     rhs = convert(rhs, wide, rhs.range());
     Value result = elementwise(op, lhs, rhs, range, opRange, what);
     const auto *array = result.as<ArrayValue>();
-    return array && !comparison ? Value::array(array->ssa, array->dtype, range, /*weak=*/true) : result;
+    return array && !comparison ? Value::scalar(array->ssa, array->dtype, range, /*weak=*/true, recipe) : result;
   }
 
   // `/` of weak integers is a weak float, and so is what two weak values computed from sizes give.
@@ -296,7 +273,11 @@ Value Elaborator::binary(BinaryOp op, Value lhs, Value rhs, SourceRange range, S
     const auto *array = result.as<ArrayValue>();
     return array && !comparison ? Value::array(array->ssa, array->dtype, range, /*weak=*/true) : result;
   }
-  return elementwise(op, lhs, rhs, range, opRange, what);
+  Value result = elementwise(op, lhs, rhs, range, opRange, what);
+  const auto *array = result.as<ArrayValue>();
+  if (!array || !isInteger(array->dtype) || rankOf(result) != 0)
+    return result;
+  return Value::scalar(array->ssa, array->dtype, range, false, combine(op, lhs, rhs));
 }
 
 mlir::Type Elaborator::weakElement(const Value &weak) {
@@ -375,7 +356,7 @@ Value Elaborator::elementwise(BinaryOp op, Value lhs, Value rhs, SourceRange ran
       literal = integer->value;
     if (literal == 0 && !floating)
       return error(Code::E0306, range, "'" + sourceText(range) + "' divides by zero");
-    return done(emit.divide(op == BinaryOp::Mod, dtype, x, y, literal));
+    return done(emit.divide(op == BinaryOp::Mod, dtype, x, y));
   }
   case BinaryOp::Pow: {
     if (!floating)

@@ -2,6 +2,7 @@
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Elaborator.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 
 using namespace llvm;
 
@@ -111,6 +112,22 @@ std::optional<Size> Elaborator::sizeOf(const Value &value, StringRef what) {
     return Size(integer->value);
   if (const auto *size = value.as<SizeValue>())
     return size->polynomial;
+  if (const auto *quotient = value.as<FloatValue>(); quotient && quotient->isQuotient) {
+    if (quotient->value == std::floor(quotient->value) && std::abs(quotient->value) < 9.0e18)
+      return Size(static_cast<int64_t>(quotient->value));
+    error(Code::E0407, value.range(), what + ": the division '" + sourceText(value.range()) + "' is not exact; `//` floors");
+    return std::nullopt;
+  }
+  if (const auto *computed = value.as<ArrayValue>(); computed && computed->recipe) {
+    Size size = computed->recipe->polynomial;
+    for (const auto &[placeholder, scalar] : computed->recipe->scalars) {
+      std::optional<Size> part = sizeOf(scalar, what);
+      if (!part)
+        return std::nullopt;
+      size = size.substitute(placeholder, *part);
+    }
+    return size;
+  }
   if (isArrayLike(value) && rankOf(value) == 0 && !value.is(ValueKind::Bool) && !value.is(ValueKind::Float)) {
     Value made = materialize(value);
     const auto *array = made.as<ArrayValue>();
@@ -154,6 +171,67 @@ std::optional<Size> Elaborator::sizeBound(const Value &value, StringRef what) {
   symbol.vary = varyOf(ssa);
   symbol.nonNegative = isUnsigned(array->dtype);
   return Size::symbol(symbol.name);
+}
+
+std::shared_ptr<const SizeRecipe> Elaborator::recipeOf(const Value &value) {
+  auto recipe = std::make_shared<SizeRecipe>();
+  if (const auto *integer = value.as<IntValue>()) {
+    recipe->polynomial = Size(integer->value);
+  } else if (const auto *size = value.as<SizeValue>()) {
+    recipe->polynomial = size->polynomial;
+  } else if (const auto *array = value.as<ArrayValue>()) {
+    if (array->recipe)
+      return array->recipe;
+    if (!isInteger(array->dtype) || !isa<mlir::RankedTensorType>(array->ssa.getType()) || rankOf(value) != 0)
+      return nullptr;
+    // A placeholder is the same for the same scalar, so that i*b and (i+1)*b differ by b.
+    unsigned &number = placeholders[array->ssa];
+    if (number == 0)
+      number = placeholders.size();
+    std::string name = "$" + std::to_string(number);
+    recipe->polynomial = Size::symbol(name);
+    recipe->scalars.push_back({name, value});
+  } else {
+    return nullptr;
+  }
+  return recipe;
+}
+
+std::shared_ptr<const SizeRecipe> Elaborator::combine(ast::BinaryOp op, const Value &lhs, const Value &rhs) {
+  auto a = recipeOf(lhs), b = recipeOf(rhs);
+  if (!a || !b || a->scalars.size() + b->scalars.size() > 8)
+    return nullptr;
+  auto result = std::make_shared<SizeRecipe>();
+  const Size &p = a->polynomial, &q = b->polynomial;
+  switch (op) {
+  case ast::BinaryOp::Add:
+    result->polynomial = p + q;
+    break;
+  case ast::BinaryOp::Sub:
+    result->polynomial = p - q;
+    break;
+  case ast::BinaryOp::Mul:
+    result->polynomial = p * q;
+    break;
+  case ast::BinaryOp::Div:
+  case ast::BinaryOp::FloorDiv:
+  case ast::BinaryOp::Mod:
+    if (q.isConstant(0))
+      return nullptr;
+    result->polynomial = op == ast::BinaryOp::Div   ? Size::exactQuotient(p, q)
+                         : op == ast::BinaryOp::Mod ? Size::mod(p, q)
+                                                    : Size::floorDiv(p, q);
+    break;
+  default:
+    return nullptr;
+  }
+  if (result->polynomial.overflowed())
+    return nullptr;
+  result->scalars = a->scalars;
+  for (const auto &scalar : b->scalars)
+    if (none_of(result->scalars, [&](const auto &known) { return known.first == scalar.first; }))
+      result->scalars.push_back(scalar);
+  return result;
 }
 
 bool Elaborator::isVisible(mlir::Operation *op) const {

@@ -245,6 +245,43 @@ void Elaborator::bindSizes(const Value &value, const ast::Type &type, const Type
   });
 }
 
+/// `n+1` against a size solves for an unbound `n`: exactly one unknown name, to the first power, with coefficient 1 or -1.
+void Elaborator::solveSizes(const Value &value, const ast::Type &type, const TypeContext &in) {
+  const auto *named = dyn_cast<ast::NamedType>(&type);
+  if (!value || !named || !isArrayLike(value) || in.arguments)
+    return;
+  std::optional<NamedTarget> target = resolveType(*named, in.module, /*quiet=*/true);
+  if (!target || target->decl)
+    return;
+  pairDimensions(*named, sizesOf(value), [&](const ast::Expr &e, const Size &size, unsigned) {
+    const ast::NameExpr *unknown = nullptr;
+    unsigned count = 0;
+    ast::walk(e, [&](const ast::Expr &part) {
+      if (const auto *name = dyn_cast<ast::NameExpr>(&part); name && !sizeInType(*name, in, /*quiet=*/true)) {
+        count += !unknown || unknown->name != name->name;
+        unknown = name;
+      }
+      return !isa<ast::CallExpr>(&part);
+    });
+    if (count != 1)
+      return;
+    StringMap<Value> trial = *in.binds;
+    trial[unknown->name] = Value::size(Size::symbol("$unknown"), unknown->range);
+    TypeContext with = in;
+    with.binds = &trial;
+    std::optional<Size> polynomial = sizeInType(e, with, /*quiet=*/true);
+    std::optional<std::pair<Size, Size>> linear = polynomial ? polynomial->linearIn("$unknown") : std::nullopt;
+    if (!linear)
+      return;
+    if (linear->first.isConstant(1))
+      (*in.binds)[unknown->name] = Value::size(size - linear->second, unknown->range);
+    else if (linear->first.isConstant(-1))
+      (*in.binds)[unknown->name] = Value::size(linear->second - size, unknown->range);
+    else if (auto a = linear->first.constant(), b = (size - linear->second).constant(); a && b && *a && *b % *a == 0)
+      (*in.binds)[unknown->name] = Value::integer(*b / *a, unknown->range);
+  });
+}
+
 std::string Elaborator::renderAnnotation(const ast::Type &type) const { return sourceText(type.range, 80); }
 
 Value Elaborator::checkAgainst(const Value &value, const ast::Type &type, const TypeContext &in,

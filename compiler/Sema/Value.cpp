@@ -40,7 +40,19 @@ Value Value::array(mlir::Value ssa, DType dtype, SourceRange range, bool weak) {
   return ssa ? make<ArrayValue>(ssa, dtype, weak, range) : error();
 }
 Value Value::integer(int64_t v, SourceRange range) { return make<IntValue>(v, range); }
-Value Value::floating(double v, SourceRange range) { return make<FloatValue>(v, range); }
+Value Value::floating(double v, SourceRange range, bool isQuotient) {
+  auto data = std::make_shared<FloatValue>(v, range);
+  data->isQuotient = isQuotient;
+  return Value(std::shared_ptr<const ValueData>(std::move(data)));
+}
+Value Value::scalar(mlir::Value ssa, DType dtype, SourceRange range, bool weak,
+                    std::shared_ptr<const SizeRecipe> recipe) {
+  if (!ssa)
+    return error();
+  auto data = std::make_shared<ArrayValue>(ssa, dtype, weak, range);
+  data->recipe = std::move(recipe);
+  return Value(std::shared_ptr<const ValueData>(std::move(data)));
+}
 Value Value::boolean(bool v, SourceRange range) { return make<BoolValue>(v, range); }
 Value Value::size(Size polynomial, SourceRange range) {
   if (std::optional<int64_t> constant = polynomial.constant())

@@ -49,6 +49,7 @@ enum class ValueKind {
 };
 
 struct ValueData;
+struct SizeRecipe;
 
 /// A handle on an immutable value; null means "absent" (an argument that was not given).
 class Value {
@@ -74,7 +75,8 @@ public:
   static Value error();
   static Value array(mlir::Value ssa, DType dtype, SourceRange range, bool weak = false);
   static Value integer(int64_t v, SourceRange range);
-  static Value floating(double v, SourceRange range);
+  static Value floating(double v, SourceRange range, bool isQuotient = false);
+  static Value scalar(mlir::Value ssa, DType dtype, SourceRange range, bool weak, std::shared_ptr<const SizeRecipe> recipe);
   static Value boolean(bool v, SourceRange range);
   static Value size(Size polynomial, SourceRange range);
   static Value string(std::string text, SourceRange range);
@@ -104,6 +106,7 @@ struct ValueData {
 /// A tensor of the IR. Its sizes and variance are read from its type (`Elaborator::sizesOf`, `varyOf`); its dtype is kept
 /// here because the IR's integers are signless. A weak array is a computed value that no dtype has claimed yet (`n / 2`,
 /// a loop variable that began as a literal): integers are held as i64, floats as f64, and it converts to whatever it meets.
+struct SizeRecipe;
 struct ArrayValue : ValueData {
   static constexpr ValueKind kKind = ValueKind::Array;
   ArrayValue(mlir::Value ssa, DType dtype, bool weak, SourceRange range)
@@ -111,6 +114,16 @@ struct ArrayValue : ValueData {
   mlir::Value ssa; // tensor<…> or !pmap.dist<…>
   DType dtype;
   bool weak;
+  /// For a scalar computed from integers and sizes by arithmetic: what it means where it is used as a size.
+  std::shared_ptr<const SizeRecipe> recipe;
+};
+
+/// The polynomial that an integer scalar is, over placeholders for the scalars it was computed from: `i*b` with `b: i32` is
+/// `i*$0` over `b`. A placeholder becomes a symbol only where the scalar is used as a size, and is checked to be at least 0
+/// there. Likewise `n / 2`, a fraction as a value and an exact quotient as a size.
+struct SizeRecipe {
+  Size polynomial;
+  llvm::SmallVector<std::pair<std::string, Value>, 2> scalars; // placeholder, the scalar
 };
 
 struct IntValue : ValueData {
@@ -123,6 +136,7 @@ struct FloatValue : ValueData {
   static constexpr ValueKind kKind = ValueKind::Float;
   FloatValue(double value, SourceRange range) : ValueData(kKind, range), value(value) {}
   double value;
+  bool isQuotient = false; // of two integer literals: as a size it is their exact quotient
 };
 
 struct BoolValue : ValueData {
