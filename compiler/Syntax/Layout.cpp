@@ -122,6 +122,26 @@ private:
     }
   }
 
+  /// Whether a line may break before any text of the document: what is behind `=`.
+  static bool startsWithLine(const Node &node) {
+    switch (node.kind) {
+    case Node::Line:
+    case Node::FillLine:
+    case Node::HardLine:
+      return true;
+    case Node::Concat:
+      for (const Doc &child : node.children)
+        if (child->kind != Node::Concat || !child->children.empty())
+          return startsWithLine(*child);
+      return false;
+    case Node::Indent:
+    case Node::Group:
+      return startsWithLine(*node.children[0]);
+    default:
+      return false;
+    }
+  }
+
   /// Whether the document fits on the rest of the line, together with what follows up to the next place that will break: of what
   /// follows, groups count as unbroken, so that of two groups in a row the first breaks first.
   bool fits(const Command &command) const {
@@ -130,6 +150,7 @@ private:
     unsigned left = width - column;
     std::vector<Command> stack{command};
     size_t rest = commands.size();
+    const size_t own = rest;
     while (true) {
       if (stack.empty()) {
         if (rest == 0)
@@ -168,6 +189,8 @@ private:
         stack.push_back({next.node->children[0].get(), next.indent, next.broken});
         break;
       case Node::Group:
+        if (rest < own && startsWithLine(*next.node))
+          return true;
         stack.push_back({next.node->children[0].get(), next.indent, next.node->breaks});
         break;
       }

@@ -83,9 +83,17 @@ uint32_t beginOf(const ExprPtr &e) { return e->range.begin; }
 Doc Printer::exprDoc(const Expr &e, unsigned minimum) {
   if (!e.parenthesized && level(e) >= minimum)
     return exprUnwrapped(e);
-  // A statement may not be broken within by its operators' line breaks alone, but it may be inside these parentheses.
   Doc inner = exprUnwrapped(e);
-  return group(concat({text("("), indent(concat({softLine(), std::move(inner)})), softLine(), text(")")}));
+  Doc comments = concat({});
+  if (module && e.parenthesized) {
+    // Between the expression and the bracket stand only blanks and comments.
+    llvm::StringRef source = module->file->text();
+    size_t at = e.range.end;
+    while (at < source.size() && source[at] != ')')
+      at = source[at] == '#' ? std::min(source.find('\n', at), source.size()) : at + 1;
+    comments = beforeClosing(static_cast<uint32_t>(at));
+  }
+  return group(concat({text("("), indent(concat({softLine(), inner, comments})), softLine(), text(")")}));
 }
 
 Doc Printer::exprUnwrapped(const Expr &e) {
@@ -235,11 +243,6 @@ Doc Printer::ifDoc(const IfExpr &e) {
   Doc condition = exprDoc(*e.condition);
   std::vector<Doc> parts{text("if "), condition, text(" "), blockDoc(*e.thenBlock, /*grouped=*/false)};
   if (e.elseBranch) {
-    // A comment between `}` and `else` goes to the end of that line.
-    std::vector<Doc> comments;
-    while (hasCommentBefore(e.elseBranch->range.begin))
-      comments.push_back(suffix(module->comments[nextComment++].text));
-    parts.push_back(concat(std::move(comments)));
     parts.push_back(text(" else "));
     if (auto *elseIf = dyn_cast<IfExpr>(e.elseBranch.get()))
       parts.push_back(ifDoc(*elseIf));
@@ -264,9 +267,9 @@ Doc Printer::comprehensionDoc(const ComprehensionExpr &e) {
   }
   head.push_back(text(":"));
   uint32_t begin = e.body->range.begin;
-  head.push_back(behind(begin));
+  Doc behindColon = behind(begin);
   Doc result;
-  if (isa<BlockExpr>(*e.body) && !e.body->parenthesized && !hasCommentBefore(begin)) {
+  if (isa<BlockExpr>(*e.body) && !e.body->parenthesized && !behindColon->breaks && !hasCommentBefore(begin)) {
     head.push_back(text(" "));
     head.push_back(exprDoc(*e.body));
     head.push_back(behind(closing(e.range)));
@@ -275,8 +278,8 @@ Doc Printer::comprehensionDoc(const ComprehensionExpr &e) {
   } else {
     Doc comments = above(begin);
     Doc body = exprDoc(*e.body);
-    Doc after = behind(closing(e.range));
-    head.push_back(indent(concat({line(), comments, body, after})));
+    Doc after = beforeClosing(closing(e.range));
+    head.push_back(indent(concat({behindColon, line(), comments, body, after})));
     head.push_back(softLine());
     head.push_back(text("]"));
     result = group(concat(std::move(head)));

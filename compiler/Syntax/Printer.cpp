@@ -1,6 +1,8 @@
 #include "compiler/Syntax/Printer.h"
 #include "compiler/Syntax/Literals.h"
+#include "compiler/Syntax/Parser.h"
 #include "compiler/Syntax/PrinterImpl.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace pmap {
 
@@ -27,6 +29,15 @@ bool Printer::hasCommentBefore(uint32_t offset) const {
   return module && nextComment < module->comments.size() && module->comments[nextComment].range.begin < offset;
 }
 
+bool Printer::hasCommentRightBefore(uint32_t offset) const {
+  if (!hasCommentBefore(offset))
+    return false;
+  llvm::ArrayRef<Comment> pending = llvm::ArrayRef(module->comments).drop_front(nextComment);
+  auto *after = llvm::partition_point(pending, [&](const Comment &c) { return c.range.begin < offset; });
+  uint32_t end = (after - 1)->range.end;
+  return end <= offset && module->file->text().slice(end, offset).trim().empty();
+}
+
 bool Printer::emptyLineBefore(uint32_t offset) const {
   if (!module)
     return false;
@@ -38,15 +49,37 @@ bool Printer::emptyLineBefore(uint32_t offset) const {
 
 Doc Printer::behind(uint32_t offset) {
   std::vector<Doc> parts;
-  while (hasCommentBefore(offset) && !module->comments[nextComment].ownLine)
-    parts.push_back(suffix(module->comments[nextComment++].text));
+  while (hasCommentBefore(offset) && !module->comments[nextComment].ownLine) {
+    const std::string &comment = module->comments[nextComment++].text;
+    // A line has room for one; a second one came from a line that has been joined to this one.
+    parts.push_back(parts.empty() ? suffix(comment) : concat({hardLine(), text(comment)}));
+  }
   return concat(std::move(parts));
 }
 
-Doc Printer::leftOver(uint32_t end) {
+Doc Printer::beforeClosing(uint32_t end) {
+  std::vector<Doc> parts{behind(end)};
+  while (hasCommentBefore(end)) {
+    parts.push_back(hardLine());
+    parts.push_back(text(module->comments[nextComment++].text));
+  }
+  return concat(std::move(parts));
+}
+
+Doc Printer::leftOver(uint32_t end, bool isItem) {
   std::vector<Doc> parts;
-  while (hasCommentBefore(end))
-    parts.push_back(suffix(module->comments[nextComment++].text));
+  while (hasCommentBefore(end)) {
+    const std::string &comment = module->comments[nextComment++].text;
+    if (parts.empty()) {
+      parts.push_back(suffix(comment));
+      continue;
+    }
+    // Behind an item, what follows on lines of its own reads as the comment of the next item, which stands apart.
+    if (isItem && parts.size() == 1)
+      parts.push_back(hardLine());
+    parts.push_back(hardLine());
+    parts.push_back(text(comment));
+  }
   return concat(std::move(parts));
 }
 
@@ -84,7 +117,7 @@ Doc Printer::moduleDoc() {
     }
     parts.push_back(above(begin, /*keepEmptyLines=*/true));
     parts.push_back(itemDoc(*item));
-    parts.push_back(leftOver(item->range.end));
+    parts.push_back(leftOver(item->range.end, /*isItem=*/true));
     previousIsLong = isLong;
   }
   auto end = static_cast<uint32_t>(module->file->text().size());
@@ -161,15 +194,19 @@ Doc Printer::functionTail(const std::vector<Param> &params, const Type *result, 
 }
 
 Doc Printer::paramsDoc(const std::vector<Param> &params, SourceRange whole) {
-  // The parameters end before whatever follows them; comments between the last and the bracket move behind the bracket.
+  // The bracket that closes them: behind the last parameter, or the opening bracket, stand only blanks, a comma and comments.
   uint32_t end = params.empty() ? whole.begin : params.back().range.end;
-  if (module && !params.empty()) {
+  if (module) {
     llvm::StringRef source = module->file->text();
-    // Only blanks, a comma and comments can stand before the bracket.
-    size_t at = end;
-    while (at < source.size() && source[at] != ')')
-      at = source[at] == '#' ? std::min(source.find('\n', at), source.size()) : at + 1;
-    end = static_cast<uint32_t>(at);
+    auto skipTo = [&](char wanted) {
+      size_t at = end;
+      while (at < source.size() && source[at] != wanted)
+        at = source[at] == '#' ? std::min(source.find('\n', at), source.size()) : at + 1;
+      end = static_cast<uint32_t>(at);
+    };
+    if (params.empty())
+      skipTo('(');
+    skipTo(')');
   }
   return list(
       "(", params, ")", end, [](const Param &p) { return p.range.begin; }, [&](const Param &p) { return paramDoc(p); });
@@ -254,7 +291,7 @@ Doc Printer::bound(const Expr &value, bool forceBreak) {
 
 Doc Printer::blockDoc(const BlockExpr &block, bool grouped) {
   uint32_t end = closing(block.range);
-  if (block.statements.empty() && !hasCommentBefore(end))
+  if (block.statements.empty() && !hasCommentRightBefore(end))
     return text("{}");
 
   // A block that the author wrote on one line stays there if it fits.
@@ -281,7 +318,7 @@ Doc Printer::blockDoc(const BlockExpr &block, bool grouped) {
       inner.push_back(hardLine());
     inner.push_back(above(begin, /*keepEmptyLines=*/true));
     inner.push_back(statementDoc(*s));
-    inner.push_back(leftOver(s->range.end));
+    inner.push_back(leftOver(s->range.end, /*isItem=*/false));
   }
   inner.push_back(behind(end));
   while (hasCommentBefore(end)) {
@@ -347,7 +384,23 @@ Doc Printer::statementDoc(const Stmt &s) {
 // The doors
 //===----------------------------------------------------------------------===//
 
-std::string formatModule(const Module &module) { return render(Printer(&module).moduleDoc(), lineWidth); }
+std::string formatModule(const Module &module) {
+  std::string result = render(Printer(&module).moduleDoc(), lineWidth);
+  // A block that did not fit on its one line has now become the author's choice of several, which may let what is around it fit
+  // in another way; a second pass settles that, so that formatting again changes nothing.
+  for (int pass = 0; pass < 2; ++pass) {
+    SourceManager sources;
+    DiagnosticEngine diagnostics;
+    auto again = parseString(sources, "formatted", result, diagnostics);
+    if (diagnostics.hasErrors())
+      break;
+    std::string next = render(Printer(again.get()).moduleDoc(), lineWidth);
+    if (next == result)
+      break;
+    result = std::move(next);
+  }
+  return result;
+}
 
 std::string ast::toSource(const Expr &e) { return render(Printer(nullptr).exprDoc(e), /*width=*/100000); }
 std::string ast::toSource(const Type &t) { return render(Printer(nullptr).typeDoc(t), /*width=*/100000); }

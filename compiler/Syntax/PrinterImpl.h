@@ -53,9 +53,13 @@ private:
   Doc behind(uint32_t offset);
   /// The comments before `offset` that stand on lines of their own, each with its line break; empty lines kept when asked.
   Doc above(uint32_t offset, bool keepEmptyLines = false);
-  /// The comments inside a statement for which no better place was found, at its end.
-  Doc leftOver(uint32_t end);
+  /// All comments before a closing bracket, each on its line; the break behind the last is the bracket's own.
+  Doc beforeClosing(uint32_t end);
+  /// The comments inside a statement or item for which no better place was found, at its end.
+  Doc leftOver(uint32_t end, bool isItem);
   bool hasCommentBefore(uint32_t offset) const;
+  /// Whether nothing but a comment stands before `offset`: that of an empty pair of brackets.
+  bool hasCommentRightBefore(uint32_t offset) const;
   bool emptyLineBefore(uint32_t offset) const;
   /// The position of the bracket that closes a node of this range.
   static uint32_t closing(SourceRange range) { return range.isValid() ? range.end - 1 : 0; }
@@ -70,7 +74,7 @@ template <typename List, typename BeginOf, typename DocOf>
 layout::Doc Printer::list(llvm::StringRef open, const List &elements, llvm::StringRef close, uint32_t end, BeginOf beginOf,
                           DocOf docOf, bool commaOfOne) {
   using namespace layout;
-  if (std::empty(elements) && !hasCommentBefore(end))
+  if (std::empty(elements) && !hasCommentRightBefore(end))
     return text((open + close).str());
   std::vector<Doc> inner;
   bool first = true;
@@ -85,16 +89,7 @@ layout::Doc Printer::list(llvm::StringRef open, const List &elements, llvm::Stri
   }
   if (!first)
     inner.push_back(commaOfOne && std::size(elements) == 1 ? text(",") : ifBroken(","));
-  inner.push_back(behind(end));
-  if (hasCommentBefore(end)) {
-    inner.push_back(hardLine());
-    std::vector<Doc> rest;
-    // The last line break is that of the closing bracket.
-    Doc comments = above(end);
-    for (size_t i = 0; i + 1 < comments->children.size(); ++i)
-      rest.push_back(comments->children[i]);
-    inner.push_back(concat(std::move(rest)));
-  }
+  inner.push_back(beforeClosing(end));
   return group(concat({text(open.str()), indent(concat(std::move(inner))), softLine(), text(close.str())}));
 }
 
