@@ -18,9 +18,10 @@ constexpr int64_t maxStackBytes = 1024;
 
 bool isBuffer(Value value) { return isa<MemRefType>(value.getType()); }
 
-// A value that shares its operand's buffer.
+// A value that shares its operand's buffer, or holds its address.
 bool isView(Operation *op) {
-  return isa<ViewLikeOpInterface, memref::CastOp, memref::ReshapeOp, arith::SelectOp, UnrealizedConversionCastOp>(op);
+  return isa<ViewLikeOpInterface, memref::CastOp, memref::ReshapeOp, memref::ExtractStridedMetadataOp, arith::SelectOp,
+             UnrealizedConversionCastOp, LLVM::ExtractValueOp, LLVM::GEPOp>(op);
 }
 
 // Region ops take over the reference of every buffer that enters their loop, and give out owned ones.

@@ -76,12 +76,27 @@ static std::pair<Value, unsigned> extentSource(Kernel &kernel, unsigned dim) {
   return {Value(), 0};
 }
 
+// A dimension's size by the value it was made from, so that the buffer need not live for it.
+static Value sizeOf(OpBuilder &builder, Location loc, Value buffer, unsigned dim) {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (!type.isDynamicDim(dim))
+    return arith::ConstantIndexOp::create(builder, loc, type.getDimSize(dim));
+  if (auto alloc = buffer.getDefiningOp<memref::AllocOp>())
+    return alloc.getDynamicSizes()[type.getDynamicDimIndex(dim)];
+  if (auto collapse = buffer.getDefiningOp<memref::CollapseShapeOp>()) {
+    Value size;
+    for (int64_t part : collapse.getReassociationIndices()[dim]) {
+      Value factor = sizeOf(builder, loc, collapse.getSrc(), part);
+      size = size ? builder.createOrFold<arith::MulIOp>(loc, size, factor) : factor;
+    }
+    return size;
+  }
+  return builder.createOrFold<memref::DimOp>(loc, buffer, dim);
+}
+
 Value Kernel::extent(OpBuilder &builder, Location loc, unsigned dim) {
   auto [source, position] = extentSource(*this, dim);
-  if (auto alloc = source.getDefiningOp<memref::AllocOp>())
-    if (alloc.getType().isDynamicDim(position))
-      return alloc.getDynamicSizes()[alloc.getType().getDynamicDimIndex(position)];
-  return builder.createOrFold<memref::DimOp>(loc, source, position);
+  return sizeOf(builder, loc, source, position);
 }
 
 int64_t Kernel::staticExtent(unsigned dim) {

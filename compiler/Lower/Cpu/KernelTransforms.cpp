@@ -116,10 +116,64 @@ linalg::GenericOp collapseLoops(OpBuilder &builder, linalg::GenericOp op, bool k
                                              ArrayRef(operands).drop_front(inputs), newMaps, newIterators);
   IRMapping mapping;
   op.getRegion().cloneInto(&collapsed.getRegion(), mapping);
+  collapsed->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   builder.setInsertionPointAfter(collapsed);
   return collapsed;
 }
 
-bool lowerToGemm(OpBuilder &builder, Kernel &kernel) { return false; }
+// The constant that a fill writes, or nothing.
+static TypedAttr filledWith(linalg::GenericOp op) {
+  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() > 0 || op.getBody()->getOperations().size() > 2)
+    return nullptr;
+  Value value = op.getBody()->getTerminator()->getOperand(0);
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    if (argument.getOwner() == op.getBody() && argument.getArgNumber() < op.getNumDpsInputs())
+      value = op.getDpsInputs()[argument.getArgNumber()];
+  TypedAttr constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return nullptr;
+  return constant;
+}
+
+static bool isIdentity(TypedAttr value, TypedAttr identity) {
+  if (auto number = dyn_cast<FloatAttr>(value))
+    if (auto other = dyn_cast<FloatAttr>(identity))
+      // -0.0 and 0.0 both do.
+      return number.getValue().compare(other.getValue()) == APFloat::cmpEqual;
+  return value == identity;
+}
+
+void absorbFills(func::FuncOp function) {
+  SmallVector<linalg::GenericOp> fills;
+  function.walk([&](linalg::GenericOp op) {
+    if (filledWith(op))
+      fills.push_back(op);
+  });
+  for (linalg::GenericOp fill : fills) {
+    Value buffer = fill.getDpsInits()[0];
+    if (!buffer.getDefiningOp<memref::AllocOp>())
+      continue;
+    // The next op on the buffer.
+    Operation *next = nullptr;
+    bool local = true;
+    for (Operation *user : buffer.getUsers()) {
+      if (user == fill || isa<memref::DimOp>(user))
+        continue;
+      Operation *ancestor = fill->getBlock()->findAncestorOpInBlock(*user);
+      local &= ancestor && fill->isBeforeInBlock(ancestor);
+      if (local && (!next || ancestor->isBeforeInBlock(next)))
+        next = ancestor;
+    }
+    auto reduction = dyn_cast_or_null<linalg::GenericOp>(next);
+    if (!local || !reduction || reduction.getNumDpsInits() != 1 || reduction.getDpsInits()[0] != buffer ||
+        llvm::is_contained(reduction.getDpsInputs(), buffer))
+      continue;
+    Kernel kernel(reduction);
+    if (kernel.combiners.empty() || !isIdentity(filledWith(fill), kernel.combiners[0].neutral))
+      continue;
+    reduction->setAttr(startsFresh, UnitAttr::get(fill.getContext()));
+    fill.erase();
+  }
+}
 
 } // namespace pmap

@@ -5,14 +5,23 @@
 
 namespace pmap {
 
+/// An attribute of reductions whose outputs start from the combiner's identity, whatever the buffer holds.
+inline constexpr llvm::StringLiteral startsFresh = "pmap.starts_fresh";
+
 /// Named structured ops and copies of memrefs as `linalg.generic`.
 void copiesToKernels(mlir::func::FuncOp function);
+
+/// Removes fills with the identity of the reduction that follows, and marks the reduction.
+void absorbFills(mlir::func::FuncOp function);
 
 /// Merges neighbouring loops that walk every operand as one line of memory, so that `[n, d]` elementwise becomes one loop
 /// over n * d. Returns a new op before `op` (which stays), or `op` itself. With `keepFirst` the first loop stays apart.
 mlir::linalg::GenericOp collapseLoops(mlir::OpBuilder &builder, mlir::linalg::GenericOp op, bool keepFirst = false);
 
-/// Emits a call of the runtime's matrix product when `kernel` is one that a library does best. Returns false otherwise.
-bool lowerToGemm(mlir::OpBuilder &builder, Kernel &kernel);
+/// True for a product of two matrices that the runtime's library does best.
+bool isMatrixProduct(mlir::linalg::GenericOp op);
+
+/// Emits a call of the runtime's matrix product for an op of which isMatrixProduct is true.
+void emitMatrixProduct(mlir::OpBuilder &builder, mlir::linalg::GenericOp op);
 
 } // namespace pmap

@@ -1,5 +1,6 @@
 // Structured ops on memrefs to parallel loops over blocks.
 
+#include "compiler/Lower/Cpu/Clusters.h"
 #include "compiler/Lower/Cpu/Kernel.h"
 #include "compiler/Lower/Cpu/KernelTransforms.h"
 
@@ -21,16 +22,23 @@ class KernelLowering {
 public:
   KernelLowering(func::FuncOp function, VectorTarget target) : builder(function.getContext()), target(target) {}
 
-  void lower(linalg::GenericOp op) {
-    builder.setInsertionPoint(op);
-    loc = op.getLoc();
-    linalg::GenericOp collapsed = collapseLoops(builder, op);
-    Kernel kernel(collapsed);
-    if (!lowerToGemm(builder, kernel))
-      emit(kernel);
-    if (collapsed != op)
-      collapsed.erase();
-    op.erase();
+  void lower(Cluster &cluster) {
+    linalg::GenericOp last = cluster.ops.back();
+    builder.setInsertionPoint(last);
+    loc = last.getLoc();
+    if (cluster.ops.size() > 1)
+      lowerRows(cluster);
+    else
+      lowerAlone(last);
+    for (linalg::GenericOp op : llvm::reverse(cluster.ops))
+      op.erase();
+    for (memref::AllocOp local : cluster.locals) {
+      for (Operation *user : llvm::make_early_inc_range(local->getUsers()))
+        if (isa<memref::CollapseShapeOp>(user) && user->use_empty())
+          user->erase();
+      if (local->use_empty())
+        local.erase();
+    }
   }
 
 private:
@@ -45,9 +53,101 @@ private:
     return spans;
   }
 
+  void lowerAlone(linalg::GenericOp op) {
+    if (isMatrixProduct(op))
+      return emitMatrixProduct(builder, op);
+    linalg::GenericOp collapsed = collapseLoops(builder, op);
+    Kernel kernel(collapsed);
+    emit(kernel);
+    if (collapsed != op)
+      collapsed.erase();
+  }
+
+  // One loop over blocks of rows for all ops of the cluster; arrays that only the cluster knows shrink to one block of rows.
+  void lowerRows(Cluster &cluster) {
+    // Purely elementwise clusters walk memory in one line.
+    SmallVector<linalg::GenericOp> collapsed;
+    bool flat = llvm::all_of(cluster.ops, isFlat);
+    for (linalg::GenericOp op : cluster.ops)
+      collapsed.push_back(collapseLoops(builder, op, /*keepFirst=*/!flat));
+    SmallVector<Kernel> kernels;
+    SmallVector<SmallVector<Span>> spans;
+    Value rowElements = constant(1), work = constant(0);
+    unsigned last = cluster.ops.size() - 1;
+    for (linalg::GenericOp op : collapsed) {
+      kernels.emplace_back(op);
+      spans.push_back(wholeSpans(kernels.back()));
+      Value elements = elementsPerRow(kernels.back(), spans.back(), *rowLoop(op));
+      rowElements = builder.createOrFold<arith::MaxSIOp>(loc, rowElements, elements);
+      work = builder.createOrFold<arith::AddIOp>(
+          loc, work, multiply(elements, constant(std::max<int64_t>(1, kernels.back().cost))));
+    }
+    Value extent = spans[last][*rowLoop(collapsed[last])].upper;
+    bool inVectors = llvm::any_of(kernels, [](Kernel &kernel) { return kernel.numLoops() == 1; });
+    Value size = blockSize(rowElements, inVectors);
+    auto emitBlock = [&](Value, Span part) {
+      DenseMap<Value, Value> locals;
+      for (memref::AllocOp local : cluster.locals)
+        locals[local] = allocateBlock(local, size, flat);
+      for (auto [index, kernel] : llvm::enumerate(kernels)) {
+        spans[index][*rowLoop(collapsed[index])] = part;
+        NestOptions options{target, {}, {}, collapsed[index]->hasAttr(startsFresh)};
+        for (Value operand : kernel.op->getOperands()) {
+          Value local = locals.lookup(originOf(operand));
+          options.buffers.push_back(local && !flat ? sameShape(operand, local) : local);
+          options.shifts.push_back(local ? part.lower : Value());
+        }
+        emitNest(builder, loc, kernel, spans[index], options);
+      }
+    };
+    if (cluster.ops.back()->getParentOfType<scf::ForallOp>())
+      forBlocksInSequence(extent, size, emitBlock);
+    else
+      forBlocks(extent, size, multiply(size, work), emitBlock);
+    for (auto [op, original] : llvm::zip(collapsed, cluster.ops))
+      if (op != original)
+        op.erase();
+  }
+
+  // All maps identities of one rank over dense arrays.
+  static bool isFlat(linalg::GenericOp op) {
+    return op.getNumReductionLoops() == 0 && llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+             auto type = dyn_cast<MemRefType>(operand.get().getType());
+             return type && type.getLayout().isIdentity() && op.getMatchingIndexingMap(&operand).isIdentity();
+           }) && !op.getBody()->walk([](linalg::IndexOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  }
+
+  // The buffer of which `operand` is a collapsed view.
+  static Value originOf(Value operand) {
+    if (auto collapse = operand.getDefiningOp<memref::CollapseShapeOp>())
+      return collapse.getSrc();
+    return operand;
+  }
+
+  // `block` collapsed as `operand` is.
+  Value sameShape(Value operand, Value block) {
+    if (auto collapse = operand.getDefiningOp<memref::CollapseShapeOp>())
+      return memref::CollapseShapeOp::create(builder, loc, block, collapse.getReassociationIndices());
+    return block;
+  }
+
+  Value allocateBlock(memref::AllocOp local, Value rows, bool flat) {
+    MemRefType type = local.getType();
+    if (flat)
+      return memref::AllocOp::create(builder, loc, MemRefType::get({ShapedType::kDynamic}, type.getElementType()), rows);
+    SmallVector<int64_t> shape(type.getShape());
+    SmallVector<Value> sizes(local.getDynamicSizes());
+    if (type.isDynamicDim(0))
+      sizes[0] = rows;
+    else
+      sizes.insert(sizes.begin(), rows);
+    shape[0] = ShapedType::kDynamic;
+    return memref::AllocOp::create(builder, loc, MemRefType::get(shape, type.getElementType()), sizes);
+  }
+
   void emit(Kernel &kernel) {
     SmallVector<Span> spans = wholeSpans(kernel);
-    NestOptions options{target, {}, {}, false};
+    NestOptions options{target, {}, {}, kernel.op->hasAttr(startsFresh)};
     // One level of parallel loops: what is inside one runs on one thread.
     if (isSmall(kernel) || kernel.op->getParentOfType<scf::ForallOp>())
       return emitNest(builder, loc, kernel, spans, options);
@@ -96,35 +196,48 @@ private:
     return first;
   }
 
-  // How many iterations of `split` make a block, and the number of blocks.
-  Value blockSize(Kernel &kernel, ArrayRef<Span> spans, unsigned split, Value &rowElements) {
-    rowElements = constant(1);
+  Value elementsPerRow(Kernel &kernel, ArrayRef<Span> spans, unsigned row) {
+    Value elements = constant(1);
     for (unsigned dim = 0; dim < kernel.numLoops(); ++dim)
-      if (dim != split)
-        rowElements = multiply(rowElements, spans[dim].upper);
-    Value least = builder.createOrFold<arith::MaxSIOp>(loc, rowElements, constant(1));
-    Value rows = builder.createOrFold<arith::CeilDivSIOp>(loc, constant(blockElements), least);
-    // Whole vectors, in case the blocks cut the vector loop.
-    Value rounded = builder.createOrFold<arith::CeilDivSIOp>(loc, rows, constant(64));
-    return kernel.numLoops() == 1 ? multiply(rounded, constant(64)) : rows;
+      if (dim != row)
+        elements = multiply(elements, spans[dim].upper);
+    return elements;
   }
 
-  // `emitBlock` runs in the body, with the block's number and its part of the loop.
-  void forBlocks(Kernel &kernel, ArrayRef<Span> spans, unsigned split, Value size, Value rowElements,
-                 function_ref<void(Value, Span)> emitBlock) {
-    Value extent = spans[split].upper;
+  // How many rows make a block; whole vectors when the blocks cut a vector loop.
+  Value blockSize(Value rowElements, bool inVectors) {
+    Value least = builder.createOrFold<arith::MaxSIOp>(loc, rowElements, constant(1));
+    Value rows = builder.createOrFold<arith::CeilDivSIOp>(loc, constant(blockElements), least);
+    if (!inVectors)
+      return rows;
+    Value vectors = builder.createOrFold<arith::CeilDivSIOp>(loc, rows, constant(64));
+    return multiply(vectors, constant(64));
+  }
+
+  Span partOf(Value block, Value size, Value extent) {
+    Value lower = multiply(block, size);
+    Value end = builder.createOrFold<arith::AddIOp>(loc, lower, size);
+    return {lower, builder.createOrFold<arith::MinSIOp>(loc, end, extent)};
+  }
+
+  // `emitBlock` runs in the body, with the block's number and its part of the loop; `work` is that of a block.
+  void forBlocks(Value extent, Value size, Value work, function_ref<void(Value, Span)> emitBlock) {
     Value blocks = builder.createOrFold<arith::CeilDivSIOp>(loc, extent, size);
-    Value work = multiply(multiply(size, rowElements), constant(std::max<int64_t>(1, kernel.cost)));
     declareWorkMarker();
     auto loop = scf::ForallOp::create(builder, loc, ArrayRef<OpFoldResult>{blocks}, ValueRange(), std::nullopt);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(loop.getTerminator());
     func::CallOp::create(builder, loc, workMarker, TypeRange(), work);
     Value block = loop.getInductionVars()[0];
-    Value lower = multiply(block, size);
-    Value end = builder.createOrFold<arith::AddIOp>(loc, lower, size);
-    Value upper = builder.createOrFold<arith::MinSIOp>(loc, end, extent);
-    emitBlock(block, {lower, upper});
+    emitBlock(block, partOf(block, size, extent));
+  }
+
+  void forBlocksInSequence(Value extent, Value size, function_ref<void(Value, Span)> emitBlock) {
+    Value blocks = builder.createOrFold<arith::CeilDivSIOp>(loc, extent, size);
+    auto loop = scf::ForOp::create(builder, loc, constant(0), blocks, constant(1));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    emitBlock(loop.getInductionVar(), partOf(loop.getInductionVar(), size, extent));
   }
 
   void declareWorkMarker() {
@@ -138,9 +251,10 @@ private:
   }
 
   void emitParallel(Kernel &kernel, SmallVector<Span> spans, unsigned split, const NestOptions &options) {
-    Value rowElements;
-    Value size = blockSize(kernel, spans, split, rowElements);
-    forBlocks(kernel, spans, split, size, rowElements, [&](Value, Span part) {
+    Value elements = elementsPerRow(kernel, spans, split);
+    Value size = blockSize(elements, kernel.numLoops() == 1);
+    Value work = multiply(multiply(size, elements), constant(std::max<int64_t>(1, kernel.cost)));
+    forBlocks(spans[split].upper, size, work, [&](Value, Span part) {
       spans[split] = part;
       emitNest(builder, loc, kernel, spans, options);
     });
@@ -148,15 +262,17 @@ private:
 
   // Blocks of a reduction loop: each block reduces into a slice of its own, then the slices are combined in order.
   void emitPartials(Kernel &kernel, SmallVector<Span> spans, unsigned split, NestOptions options) {
-    Value rowElements;
-    Value size = blockSize(kernel, spans, split, rowElements);
+    Value elements = elementsPerRow(kernel, spans, split);
+    Value size = blockSize(elements, kernel.numLoops() == 1);
+    Value work = multiply(multiply(size, elements), constant(std::max<int64_t>(1, kernel.cost)));
     Value blocks = builder.createOrFold<arith::CeilDivSIOp>(loc, spans[split].upper, size);
     unsigned inputs = kernel.numInputs();
     SmallVector<Value> partials;
     for (auto [index, combiner] : llvm::enumerate(kernel.combiners))
       partials.push_back(allocatePartial(kernel.operand(inputs + index), blocks, combiner.value.getType()));
+    bool fresh = options.startFromNeutral;
     options.startFromNeutral = true;
-    forBlocks(kernel, spans, split, size, rowElements, [&](Value block, Span part) {
+    forBlocks(spans[split].upper, size, work, [&](Value block, Span part) {
       spans[split] = part;
       options.buffers.assign(inputs, Value());
       for (Value partial : partials)
@@ -164,7 +280,7 @@ private:
       emitNest(builder, loc, kernel, spans, options);
     });
     for (auto [index, combiner] : llvm::enumerate(kernel.combiners))
-      combinePartials(combiner, partials[index], kernel.operand(inputs + index), options.target);
+      combinePartials(combiner, partials[index], kernel.operand(inputs + index), fresh);
   }
 
   Value allocatePartial(Value output, Value blocks, Type element) {
@@ -191,7 +307,7 @@ private:
     return memref::SubViewOp::create(builder, loc, cast<MemRefType>(sliced), partial, offsets, sizes, strides);
   }
 
-  void combinePartials(Combiner &combiner, Value partial, Value output, VectorTarget target) {
+  void combinePartials(Combiner &combiner, Value partial, Value output, bool fresh) {
     auto type = cast<MemRefType>(output.getType());
     unsigned rank = type.getRank();
     MLIRContext *context = builder.getContext();
@@ -213,9 +329,9 @@ private:
     builder.setInsertionPointAfter(op);
     Kernel kernel(op);
     SmallVector<Span> spans = wholeSpans(kernel);
-    NestOptions options{target, {}, {}, false};
-    if (std::optional<unsigned> split = rank ? std::optional<unsigned>(0) : std::nullopt)
-      emitParallel(kernel, spans, *split, options);
+    NestOptions options{target, {}, {}, fresh};
+    if (rank > 0)
+      emitParallel(kernel, spans, 0, options);
     else
       emitNest(builder, loc, kernel, spans, options);
     op.erase();
@@ -241,11 +357,11 @@ struct LowerKernelsPass : PassWrapper<LowerKernelsPass, OperationPass<ModuleOp>>
       if (function.isExternal())
         continue;
       copiesToKernels(function);
-      SmallVector<linalg::GenericOp> kernels;
-      function.walk([&](linalg::GenericOp op) { kernels.push_back(op); });
+      absorbFills(function);
+      SmallVector<Cluster> clusters = formClusters(function);
       KernelLowering lowering(function, target);
-      for (linalg::GenericOp op : kernels)
-        lowering.lower(op);
+      for (Cluster &cluster : clusters)
+        lowering.lower(cluster);
     }
   }
 
