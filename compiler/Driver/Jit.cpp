@@ -18,6 +18,9 @@ std::unique_ptr<LoadedProgram> LoadedProgram::load(std::unique_ptr<llvm::MemoryB
     if (llvm::sys::DynamicLibrary::LoadLibraryPermanently(library.c_str(), &error))
       return nullptr;
   }
+  // The vector variants of math functions are a library of their own, which no one else in this process needs.
+  if (needsSymbol(object->getBuffer(), "_ZGV") && llvm::sys::DynamicLibrary::LoadLibraryPermanently("libmvec.so.1", &error))
+    return nullptr;
   auto take = [&](llvm::Error failure) { error = llvm::toString(std::move(failure)); };
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit) {
