@@ -94,6 +94,7 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
     SourceRange firstUse;
     for (const Use &use : uses) {
       SmallVector<Size> sizes;
+      bool poisoned = false;
       bool ok = dryRun([&] {
         for (const ast::ComprehensionRange &other : e.ranges) {
           SizeSymbol &symbol = newSymbol(other.index.str(), other.index.range, "an index");
@@ -101,9 +102,12 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
           scope = bind(scope, other.index.text, Value::size(Size::symbol(symbol.name), other.index.range), other.index.range);
         }
         Value base = expression(*use.base);
-        if (!base.isError())
+        poisoned = base.isError();
+        if (!poisoned)
           sizes = sizesOf(base);
       });
+      // What it indexes already failed, and was reported: nothing more to say.
+      failed |= ok && poisoned;
       if (!ok)
         continue; // a name from inside the body, or an error that the body reports itself
       unsigned dim = use.fromEnd ? sizes.size() - use.fromEnd : use.position;

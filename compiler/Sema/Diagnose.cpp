@@ -14,6 +14,8 @@ Report::~Report() {
   constexpr size_t kShown = 6;
   size_t count = 0;
   for (const CallFrame &frame : reverse(elaborator->calls)) {
+    if (!frame.callRange.isValid())
+      continue; // the entry itself, which nobody calls
     if (count++ == kShown) {
       diagnostic.notes.push_back(
           {SourceRange(), "and " + std::to_string(elaborator->calls.size() - kShown) + " more calls around it"});
@@ -25,7 +27,10 @@ Report::~Report() {
 }
 
 Report &Report::note(SourceRange range, const Twine &message) {
-  diagnostic.notes.push_back({range, message.str()});
+  std::string text = message.str();
+  bool said = any_of(diagnostic.notes, [&](const DiagnosticNote &n) { return n.range == range && n.message == text; });
+  if (!said)
+    diagnostic.notes.push_back({range, std::move(text)});
   return *this;
 }
 

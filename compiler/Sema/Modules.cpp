@@ -12,7 +12,7 @@ using namespace llvm;
 namespace pmap::sema {
 
 std::optional<StringRef> nearest(StringRef name, ArrayRef<StringRef> candidates) {
-  unsigned best = 1 + name.size() / 3;
+  unsigned best = name.size() < 3 ? 1 : name.size() / 3; // a third of the letters may be wrong
   std::optional<StringRef> found;
   for (StringRef candidate : candidates) {
     unsigned distance = name.edit_distance(candidate, /*AllowReplacements=*/true, best);
