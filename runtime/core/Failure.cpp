@@ -113,8 +113,9 @@ void pmap::rt::fail(const pmap_site *site, const char *code, std::string &&messa
     record.set = true;
     record.secondary = false;
     record.text = std::move(text);
-    message = std::string();
-    note = std::string();
+    // Nobody will destroy these; assigning an empty string would keep their memory.
+    std::string().swap(message);
+    std::string().swap(note);
   }
   unwind();
 }
@@ -122,6 +123,8 @@ void pmap::rt::fail(const pmap_site *site, const char *code, std::string &&messa
 void pmap::rt::failAgain(ErrorRecord &record) {
   requireTarget(record.text);
   thisThread().target->record = std::move(record);
+  // A moved-from string may hold the target's old memory, and nobody will destroy it.
+  std::string().swap(record.text);
   record.clear();
   unwind();
 }

@@ -248,8 +248,7 @@ pmap_dist *pmap_rt_shards(const pmap_site *site, const char *text, int32_t count
     ++dim;
   if (dim == rank || partsOf(spec.dimensions[dim], mesh) != count)
     fail(site, "E1202", "internal error: layout of shards");
-  std::unique_ptr<pmap_dist> made(new pmap_dist);
-  pmap_dist *value = made.release();
+  auto *value = new pmap_dist;
   value->dtype = spec.dtype;
   value->dimensions = spec.dimensions;
   value->axisNames = layout.axisNames;

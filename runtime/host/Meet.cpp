@@ -82,7 +82,7 @@ std::pair<Group *, int32_t> MapRun::groupOf(const pmap_site *site, int64_t axesM
         covered[(size_t)lists[i]] = true;
     }
     if (!once) {
-      covered = std::vector<bool>();
+      std::vector<bool>().swap(covered);
       fail(site, "E1123", format("groups do not cover each of %lld devices once", (long long)flat));
     }
   }
@@ -145,7 +145,7 @@ void MapRun::checkLateness(Group &group, int32_t place, const Arrival &arrival, 
       gone.push_back(group.ranks[i]);
   if (!gone.empty()) {
     std::string message = listText(gone) + " finished without reaching the " + arrival.name + " that others wait in";
-    gone = std::vector<int32_t>();
+    std::vector<int32_t>().swap(gone);
     fail(arrival.site, "E1113", std::move(message));
   }
   if (waited > lookSeconds && allWait()) {

@@ -184,7 +184,7 @@ std::string pmap::rt::helpText(const pmap_program &program) {
   text += "\nflags:\n";
   for (const Flag &flag : flags)
     if (flag.help)
-      text += "  " + column(std::string(flag.name) + (flag.argument ? std::string(" ") + flag.argument : ""), 16) +
+      text += "  " + column(std::string(flag.name) + (flag.argument ? std::string(" ") + flag.argument : ""), 18) +
               flag.help + "\n";
   return text;
 }
