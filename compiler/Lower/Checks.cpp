@@ -79,17 +79,6 @@ void Translator::failIf(OpBuilder &builder, Location loc, Value bad, int32_t kin
 // Indices
 //===--------------------------------------------------------------------------------------------------------------===//
 
-/// Two old index values that are the same number: one value, or the same polynomial or constant.
-static bool isSameIndex(Value a, Value b) {
-  if (a == b)
-    return true;
-  auto left = a.getDefiningOp<SizeOp>(), right = b.getDefiningOp<SizeOp>();
-  if (left && right)
-    return left.getSize() == right.getSize();
-  APInt x, y;
-  return matchPattern(a, m_ConstantInt(&x)) && matchPattern(b, m_ConstantInt(&y)) && x == y;
-}
-
 bool Translator::isWithin(Value oldIndex, Value oldSize) {
   APInt constant, bound;
   if (matchPattern(oldIndex, m_ConstantInt(&constant)) && matchPattern(oldSize, m_ConstantInt(&bound)))

@@ -33,7 +33,7 @@ LogicalResult Translator::translateBlock(Block &old, SmallVectorImpl<Value> &yie
         own(result);
 
   for (Operation &op : old.without_terminator()) {
-    if (isOpTriviallyDead(&op))
+    if (isOpTriviallyDead(&op) || preset.contains(&op) || skipped.contains(&op))
       continue;
     SmallVector<Value> dead = lastUses.lookup(&op);
     dying.insert(dead.begin(), dead.end());

@@ -1,36 +1,20 @@
-// Comprehensions. A scalar body, whatever loops and branches it holds, is a `linalg.generic` over the index space; a body that makes
-// arrays is an `scf.forall`.
+// Comprehensions. A scalar body, whatever loops and branches it holds, is a `linalg.generic` over the index space; a body that
+// makes arrays is an `scf.forall`.
+#include "compiler/Lower/IndexSpace.h"
 #include "compiler/Lower/Translator.h"
 #include "pmap/runtime.h"
 
 using namespace mlir;
 using arith::CmpIPredicate;
+using utils::IteratorType;
 
 namespace pmap {
 
-static bool isScalarLike(Type type) {
-  auto array = dyn_cast<RankedTensorType>(type);
-  return array ? array.getRank() == 0 : !isa<ShapedType>(type);
-}
-
-/// True when nothing in the region makes or carries an array, and nothing talks to the world.
-static bool hasScalarBody(ForEachOp op) {
-  return !op.getBody()
-              .walk([](Operation *inner) {
-                bool scalar = llvm::all_of(inner->getResultTypes(), isScalarLike) && !isa<PrintOp, CollectiveOp>(inner);
-                for (Region &region : inner->getRegions())
-                  for (Block &block : region)
-                    scalar &= llvm::all_of(block.getArgumentTypes(), isScalarLike);
-                return scalar ? WalkResult::advance() : WalkResult::interrupt();
-              })
-              .wasInterrupted();
-}
-
-static bool isOutside(Value value, ForEachOp op) { return !op.getBody().isAncestor(value.getParentRegion()); }
-
 LogicalResult Translator::translateForEach(ForEachOp op) {
-  SmallVector<Value> bounds = plain(op.getBounds());
-  if (bounds.empty()) {
+  // What a reduction consumes is computed there.
+  if (deferred.contains(op))
+    return success();
+  if (op.getBounds().empty()) {
     // One point: the body itself.
     SmallVector<Value> yielded;
     size_t mark = sizes.enterScope(b.getInsertionBlock());
@@ -41,286 +25,347 @@ LogicalResult Translator::translateForEach(ForEachOp op) {
       set(result, value);
     return success();
   }
-  hoistChecks(op, bounds);
-  return hasScalarBody(op) ? translateScalarForEach(op, bounds) : translateArrayForEach(op, bounds);
+  IndexSpace space;
+  extend(space, op);
+  hoistChecks(space);
+  return hasScalarBody(op) ? translateScalarForEach(space) : translateArrayForEach(space);
+}
+
+void Translator::extend(IndexSpace &space, ForEachOp op) {
+  auto type = cast<RankedTensorType>(op.getResult(0).getType());
+  SmallVector<OpFoldResult> mixed = mixedSizes(type, op.getLoc());
+  IndexSpace outer = space;
+  space.loops.push_back(op);
+  for (auto [dim, bound] : llvm::enumerate(op.getBounds())) {
+    space.bounds.push_back(outer.loops.empty() ? plain(bound) : invariantIndex(bound, outer));
+    space.sizes.push_back(mixed[dim]);
+    space.shape.push_back(type.getDimSize(dim));
+  }
 }
 
 //===--------------------------------------------------------------------------------------------------------------===//
-// Checks that hold for all points at once
+// Elements as inputs
 //===--------------------------------------------------------------------------------------------------------------===//
 
-namespace {
-
-/// The least and the greatest value of an index over all points of a comprehension, attained because no argument occurs
-/// twice. The bounds are taken to be positive.
-struct Range {
-  Value low, high;
-  bool unitSteps = true;
-  llvm::SmallDenseSet<unsigned> arguments;
-};
-
-} // namespace
-
-/// `outside` gives the new value of an old one from outside of the comprehension.
-static std::optional<Range> rangeOf(OpBuilder &b, Location loc, Value old, ForEachOp op, ArrayRef<Value> bounds,
-                                    function_ref<Value(Value)> outside) {
-  if (isOutside(old, op) || old.getDefiningOp<SizeOp>() || old.getDefiningOp<arith::ConstantOp>()) {
-    Value value = outside(old);
-    if (!value)
-      return std::nullopt;
-    return Range{value, value, true, {}};
-  }
-  if (auto argument = dyn_cast<BlockArgument>(old)) {
-    if (argument.getOwner() != &op.getBody().front())
-      return std::nullopt;
-    Value one = arith::ConstantIndexOp::create(b, loc, 1), zero = arith::ConstantIndexOp::create(b, loc, 0);
-    Value last = arith::SubIOp::create(b, loc, bounds[argument.getArgNumber()], one);
-    return Range{zero, last, true, {argument.getArgNumber()}};
-  }
-  Operation *maker = old.getDefiningOp();
-  if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(maker) || maker->getBlock() != &op.getBody().front())
-    return std::nullopt;
-  auto lhs = rangeOf(b, loc, maker->getOperand(0), op, bounds, outside);
-  auto rhs = rangeOf(b, loc, maker->getOperand(1), op, bounds, outside);
-  if (!lhs || !rhs)
-    return std::nullopt;
-  Range result;
-  result.arguments = lhs->arguments;
-  for (unsigned argument : rhs->arguments)
-    if (!result.arguments.insert(argument).second)
-      return std::nullopt;
-  result.unitSteps = lhs->unitSteps && rhs->unitSteps && !isa<arith::MulIOp>(maker);
-  if (isa<arith::AddIOp>(maker)) {
-    result.low = arith::AddIOp::create(b, loc, lhs->low, rhs->low);
-    result.high = arith::AddIOp::create(b, loc, lhs->high, rhs->high);
-  } else if (isa<arith::SubIOp>(maker)) {
-    result.low = arith::SubIOp::create(b, loc, lhs->low, rhs->high);
-    result.high = arith::SubIOp::create(b, loc, lhs->high, rhs->low);
-  } else {
-    // One factor is the same everywhere; its sign says which end is which.
-    if (!lhs->arguments.empty() && !rhs->arguments.empty())
-      return std::nullopt;
-    Value atLow = arith::MulIOp::create(b, loc, lhs->low, rhs->low), atHigh = arith::MulIOp::create(b, loc, lhs->high, rhs->high);
-    result.low = arith::MinSIOp::create(b, loc, atLow, atHigh);
-    result.high = arith::MaxSIOp::create(b, loc, atLow, atHigh);
-  }
-  return result;
-}
-
-void Translator::hoistChecks(ForEachOp op, ArrayRef<Value> bounds) {
-  Value some;
-  auto anyPoint = [&](Location loc) {
-    for (Value bound : bounds)
-      if (!some) {
-        some = arith::CmpIOp::create(b, loc, CmpIPredicate::sgt, bound, index(0, loc));
-      } else {
-        Value more = arith::CmpIOp::create(b, loc, CmpIPredicate::sgt, bound, index(0, loc));
-        some = arith::AndIOp::create(b, loc, some, more);
-      }
-    return some;
-  };
-  // Every point reaches the ops of the body's own block.
-  for (Operation &inner : op.getBody().front()) {
-    Location loc = inner.getLoc();
-    auto outside = [&](Value old) -> Value {
-      if (isOutside(old, op))
-        return plain(old);
-      if (auto size = old.getDefiningOp<SizeOp>()) {
-        auto polynomial = Size::parse(size.getSize());
-        for (const std::string &symbol : polynomial->symbols())
-          if (!sizes.isBound(symbol))
-            return nullptr;
-        return getValueOrCreateConstantIndexOp(b, loc, mixedSize(*polynomial, loc));
-      }
-      return b.clone(*old.getDefiningOp())->getResult(0);
-    };
-    if (auto check = dyn_cast<CheckedIndexOp>(inner)) {
-      if (isWithin(check.getIndex(), check.getSize()))
-        continue;
-      auto range = rangeOf(b, loc, check.getIndex(), op, bounds, outside);
-      auto bound = rangeOf(b, loc, check.getSize(), op, bounds, outside);
-      if (!range || !bound || !bound->arguments.empty())
-        continue;
-      Value zero = index(0, loc), size = bound->low;
-      Value below = arith::CmpIOp::create(b, loc, CmpIPredicate::slt, range->low, zero);
-      Value above = arith::CmpIOp::create(b, loc, CmpIPredicate::sge, range->high, size);
-      Value bad = arith::AndIOp::create(b, loc, anyPoint(loc), arith::OrIOp::create(b, loc, below, above));
-      Value high = range->unitSteps ? Value(arith::MaxSIOp::create(b, loc, range->low, size)) : range->high;
-      Value culprit = arith::SelectOp::create(b, loc, below, range->low, high);
-      failIf(b, loc, bad, PMAP_FAIL_INDEX, {culprit, index(check.getDim(), loc), size});
-      hoisted.insert(check);
-    } else if (auto narrow = dyn_cast<FromIndexOp>(inner)) {
-      auto type = dyn_cast<IntegerType>(cast<RankedTensorType>(narrow.getType()).getElementType());
-      auto argument = dyn_cast<BlockArgument>(narrow.getIndex());
-      if (!type || type.getWidth() >= 64 || !argument || argument.getOwner() != &op.getBody().front())
-        continue;
-      unsigned bits = type.getWidth() - (narrow.getIsUnsigned() ? 0 : 1);
-      Value bound = bounds[argument.getArgNumber()];
-      Value bad = arith::CmpIOp::create(b, loc, CmpIPredicate::sgt, bound, index(int64_t(1) << bits, loc));
-      bad = arith::AndIOp::create(b, loc, anyPoint(loc), bad);
-      failIf(b, loc, bad, PMAP_FAIL_NARROW, {arith::SubIOp::create(b, loc, bound, index(1, loc))},
-             ((narrow.getIsUnsigned() ? "u" : "i") + Twine(type.getWidth())).str());
-      hoisted.insert(narrow);
+bool Translator::addInput(ExtractOp extract, const IndexSpace &space, KernelInputs &kernel) {
+  if (!space.isOutside(extract.getInput()))
+    return false;
+  Location loc = extract.getLoc();
+  View source = view(extract.getInput());
+  auto type = dyn_cast<RankedTensorType>(source.base.getType());
+  if (!type || !llvm::all_of(source.map.getResults(), llvm::IsaPred<AffineDimExpr>))
+    return false;
+  SmallVector<AffineExpr> exprs;
+  SmallVector<OpFoldResult> offsets, counts, strides(type.getRank(), b.getIndexAttr(1));
+  SmallVector<int64_t> shape;
+  bool isPart = false;
+  llvm::SmallDenseSet<unsigned> used;
+  for (AffineExpr expr : source.map.getResults()) {
+    unsigned dim = cast<AffineDimExpr>(expr).getPosition();
+    auto position = positionOf(extract.getIndices()[dim], space);
+    if (!position || (position->argument && !used.insert(*position->argument).second))
+      return false;
+    isPart |= position->offset != nullptr;
+    offsets.push_back(position->offset ? OpFoldResult(position->offset) : OpFoldResult(b.getIndexAttr(0)));
+    if (!position->argument) {
+      counts.push_back(b.getIndexAttr(1));
+      continue;
     }
+    counts.push_back(space.sizes[*position->argument]);
+    exprs.push_back(b.getAffineDimExpr(*position->argument));
+    shape.push_back(space.shape[*position->argument]);
+    // Without an offset the whole dimension is meant only when its size is the bound.
+    isPart |= counts.back() != mixedSize(sizeOf(extract.getInput().getType(), dim), loc);
   }
+  if (exprs.empty())
+    return false;
+  Value array = source.base;
+  if (isPart)
+    array = tensor::ExtractSliceOp::create(b, loc, RankedTensorType::get(shape, type.getElementType()), array, offsets,
+                                           counts, strides);
+  kernel.inputOf[extract] = kernel.inputs.size();
+  kernel.inputs.push_back(array);
+  kernel.maps.push_back(AffineMap::get(space.rank(), 0, exprs, b.getContext()));
+  return true;
 }
 
 //===--------------------------------------------------------------------------------------------------------------===//
 // Scalar bodies
 //===--------------------------------------------------------------------------------------------------------------===//
 
-std::optional<Translator::Position> Translator::positionOf(Value oldIndex, ForEachOp op) {
-  if (isOutside(oldIndex, op))
-    return Position{std::nullopt, plain(oldIndex)};
-  Location loc = oldIndex.getLoc();
-  if (auto constant = oldIndex.getDefiningOp<arith::ConstantOp>())
-    return Position{std::nullopt, b.clone(*constant)->getResult(0)};
-  if (auto size = oldIndex.getDefiningOp<SizeOp>()) {
-    auto polynomial = Size::parse(size.getSize());
-    for (const std::string &symbol : polynomial->symbols())
-      if (!sizes.isBound(symbol))
-        return std::nullopt;
-    return Position{std::nullopt, getValueOrCreateConstantIndexOp(b, loc, mixedSize(*polynomial, loc))};
-  }
-  if (auto argument = dyn_cast<BlockArgument>(oldIndex))
-    if (argument.getOwner() == &op.getBody().front())
-      return Position{argument.getArgNumber(), nullptr};
-  if (auto check = oldIndex.getDefiningOp<CheckedIndexOp>()) {
-    if (!hoisted.contains(check) && !isWithin(check.getIndex(), check.getSize()))
-      return std::nullopt;
-    return positionOf(check.getIndex(), op);
-  }
-  Operation *maker = oldIndex.getDefiningOp();
-  if (!maker || !isa<arith::AddIOp, arith::SubIOp>(maker))
-    return std::nullopt;
-  auto lhs = positionOf(maker->getOperand(0), op), rhs = positionOf(maker->getOperand(1), op);
-  bool subtracts = isa<arith::SubIOp>(maker);
-  if (!lhs || !rhs || (rhs->argument && (lhs->argument || subtracts)))
-    return std::nullopt;
-  Position sum{lhs->argument ? lhs->argument : rhs->argument, lhs->offset};
-  if (rhs->offset && !lhs->offset && !subtracts)
-    sum.offset = rhs->offset;
-  else if (rhs->offset) {
-    Value left = lhs->offset ? lhs->offset : index(0, loc);
-    sum.offset = subtracts ? Value(arith::SubIOp::create(b, loc, left, rhs->offset))
-                           : Value(arith::AddIOp::create(b, loc, left, rhs->offset));
-  }
-  return sum;
-}
-
-LogicalResult Translator::translateScalarForEach(ForEachOp op, ArrayRef<Value> bounds) {
+LogicalResult Translator::translateScalarForEach(const IndexSpace &space) {
+  ForEachOp op = space.loops.front();
   Location loc = op.getLoc();
-  Block &body = op.getBody().front();
-  unsigned dims = bounds.size();
-  SmallVector<OpFoldResult> mixedBounds = mixedSizes(op.getResult(0).getType(), loc);
-
+  unsigned dims = space.rank();
   // Elements at the point itself, or at a fixed distance from it, are inputs: then the op is an ordinary elementwise one, which
-  // fuses and vectorizes.
-  SmallVector<Value> inputs;
-  SmallVector<AffineMap> maps;
-  DenseMap<Operation *, unsigned> inputOf;
-  for (ExtractOp extract : body.getOps<ExtractOp>()) {
-    if (!isOutside(extract.getInput(), op))
-      continue;
-    View source = view(extract.getInput());
-    auto type = dyn_cast<RankedTensorType>(source.base.getType());
-    if (!type || !llvm::all_of(source.map.getResults(), llvm::IsaPred<AffineDimExpr>))
-      continue;
-    SmallVector<AffineExpr> exprs;
-    SmallVector<OpFoldResult> offsets, counts, strides(type.getRank(), b.getIndexAttr(1));
-    SmallVector<int64_t> shape;
-    bool fits = true, moved = false;
-    llvm::SmallDenseSet<unsigned> used;
-    for (auto [dim, expr] : llvm::enumerate(source.map.getResults())) {
-      auto position = positionOf(extract.getIndices()[cast<AffineDimExpr>(expr).getPosition()], op);
-      if (!position || (position->argument && !used.insert(*position->argument).second)) {
-        fits = false;
-        break;
-      }
-      moved |= position->offset != nullptr;
-      offsets.push_back(position->offset ? OpFoldResult(position->offset) : OpFoldResult(b.getIndexAttr(0)));
-      if (!position->argument) {
-        counts.push_back(b.getIndexAttr(1));
-        continue;
-      }
-      counts.push_back(mixedBounds[*position->argument]);
-      exprs.push_back(b.getAffineDimExpr(*position->argument));
-      // Without an offset the whole dimension is meant only when its size is the bound.
-      if (!position->offset && counts.back() != OpFoldResult(mixedSize(sizeOf(extract.getInput().getType(),
-                                                                           cast<AffineDimExpr>(expr).getPosition()), loc)))
-        moved = true;
-      shape.push_back(cast<RankedTensorType>(op.getResult(0).getType()).getDimSize(*position->argument));
-    }
-    if (!fits || exprs.empty())
-      continue;
-    Value array = source.base;
-    if (moved)
-      array = tensor::ExtractSliceOp::create(b, loc, RankedTensorType::get(shape, type.getElementType()), array,
-                                             offsets, counts, strides);
-    inputOf[extract] = inputs.size();
-    inputs.push_back(array);
-    maps.push_back(AffineMap::get(dims, 0, exprs, b.getContext()));
+  // fuses and vectorizes. So are reductions over comprehensions that are elementwise in this sense: they are computed first, for
+  // all points. All other comprehensions inside become loops.
+  KernelInputs kernel;
+  for (Operation &inner : space.body()) {
+    if (auto extract = dyn_cast<ExtractOp>(inner))
+      addInput(extract, space, kernel);
+    else if (auto reduce = dyn_cast<ReduceOp>(inner))
+      addReduction(reduce, space, kernel);
   }
+  op.getBody().walk([&](ForEachOp inner) { deferred.insert(inner); });
 
   SmallVector<Value> outputs;
   SmallVector<Type> types;
   for (Value result : op.getResults()) {
-    outputs.push_back(empty(loc, mixedBounds, stored(cast<RankedTensorType>(result.getType()).getElementType())));
+    outputs.push_back(empty(loc, space.sizes, stored(cast<RankedTensorType>(result.getType()).getElementType())));
     types.push_back(outputs.back().getType());
-    maps.push_back(b.getMultiDimIdentityMap(dims));
+    kernel.maps.push_back(b.getMultiDimIdentityMap(dims));
   }
-  SmallVector<utils::IteratorType> iterators(dims, utils::IteratorType::parallel);
+  SmallVector<IteratorType> iterators(dims, IteratorType::parallel);
   LogicalResult done = success();
   auto generic = linalg::GenericOp::create(
-      b, loc, types, inputs, outputs, maps, iterators, [&](OpBuilder &builder, Location at, ValueRange elements) {
+      b, loc, types, kernel.inputs, outputs, kernel.maps, iterators, [&](OpBuilder &builder, Location at, ValueRange elements) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(builder.getInsertionBlock());
         SmallVector<Value> indices;
         for (unsigned dim = 0; dim < dims; ++dim)
           indices.push_back(linalg::IndexOp::create(b, at, dim));
-        for (auto [extract, input] : inputOf) {
-          Type element = cast<RankedTensorType>(extract->getResult(0).getType()).getElementType();
-          set(extract->getResult(0), fromStored(b, at, elements[input], element));
-        }
-        done = translateRegion(body, *b.getInsertionBlock(), indices, [&](ArrayRef<Value> yielded) {
-          linalg::YieldOp::create(
-              b, at, llvm::map_to_vector(yielded, [&](Value value) { return toStored(b, at, value); }));
+        setInputs(kernel, elements, at);
+        done = translateRegion(op.getBody().front(), *b.getInsertionBlock(), indices, [&](ArrayRef<Value> yielded) {
+          auto asStored = [&](Value value) { return toStored(b, at, value); };
+          linalg::YieldOp::create(b, at, llvm::map_to_vector(yielded, asStored));
         });
+        clearInputs(kernel);
       });
   for (auto [old, result] : llvm::zip(op.getResults(), generic.getResults()))
     set(old, result);
   return done;
 }
 
+void Translator::setInputs(const KernelInputs &kernel, ValueRange elements, Location loc) {
+  for (auto [op, input] : kernel.inputOf) {
+    Type element = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+    set(op->getResult(0), fromStored(b, loc, elements[input], element));
+    preset.insert(op);
+  }
+}
+
+void Translator::clearInputs(const KernelInputs &kernel) {
+  for (auto [op, input] : kernel.inputOf)
+    preset.erase(op);
+}
+
+/// The ops of a comprehension's body that its value needs, when that is arithmetic on elements that `isInput` accepts and
+/// on what is the same at every point.
+static std::optional<llvm::DenseSet<Operation *>> elementwiseOps(const IndexSpace &space, function_ref<bool(ExtractOp)> isInput,
+                                                                 function_ref<bool(Operation *)> isChecked) {
+  Block &body = space.body();
+  if (!llvm::all_of(body.without_terminator(), [](Operation &op) { return isMemoryEffectFree(&op); }))
+    return std::nullopt;
+  llvm::DenseSet<Operation *> needed;
+  SmallVector<Value> work(body.getTerminator()->getOperands());
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (space.isOutside(value) || space.numberOf(value))
+      continue;
+    Operation *op = value.getDefiningOp();
+    // Values of the outer body would have to be computed again.
+    if (!op || op->getBlock() != &body || op->getNumRegions())
+      return std::nullopt;
+    if (!needed.insert(op).second)
+      continue;
+    if (auto extract = dyn_cast<ExtractOp>(op)) {
+      if (!isInput(extract))
+        return std::nullopt;
+      continue;
+    }
+    // Division is checked, which is no matter of one point alone.
+    if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp>(op))
+      return std::nullopt;
+    bool plainOp = isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || isa<SizeOp, ToIndexOp, ToBoolOp>(op);
+    if (!plainOp && !(isa<FromIndexOp, CheckedIndexOp>(op) && isChecked(op)))
+      return std::nullopt;
+    llvm::append_range(work, op->getOperands());
+  }
+  return needed;
+}
+
+void Translator::addReduction(ReduceOp reduce, const IndexSpace &space, KernelInputs &kernel) {
+  auto inner = reduce.getInput().getDefiningOp<ForEachOp>();
+  if (!inner || !isReducedAtOnce(inner) || !hasScalarBody(inner) ||
+      !llvm::all_of(inner.getBounds(), [&](Value bound) { return invariantIndex(bound, space) != nullptr; }))
+    return;
+  // Its bounds must be known out here.
+  for (const Size &bound : sizesOf(inner.getResult(0).getType()))
+    for (const std::string &symbol : bound.symbols())
+      if (!sizes.isBound(symbol))
+        return;
+  Location loc = reduce.getLoc();
+  IndexSpace whole = space;
+  extend(whole, inner);
+  hoistChecks(whole);
+  KernelInputs elements;
+  auto isInput = [&](ExtractOp extract) { return addInput(extract, whole, elements); };
+  auto isChecked = [&](Operation *op) {
+    auto narrow = dyn_cast<FromIndexOp>(op);
+    auto check = dyn_cast<CheckedIndexOp>(op);
+    return hoisted.contains(op) || (check && isWithin(check.getIndex(), check.getSize())) ||
+           (narrow && isa<FloatType>(cast<RankedTensorType>(narrow.getType()).getElementType()));
+  };
+  auto needed = elementwiseOps(whole, isInput, isChecked);
+  if (!needed)
+    return;
+  // Every loop must show in an input, for that is where its bound comes from.
+  llvm::SmallBitVector seen(whole.rank());
+  for (AffineMap map : elements.maps)
+    for (AffineExpr expr : map.getResults())
+      seen.set(cast<AffineDimExpr>(expr).getPosition());
+  if (!seen.all())
+    return;
+  ReductionKind kind = reduce.getKind();
+  Type element = stored(cast<RankedTensorType>(reduce.getType()).getElementType());
+  if (element.isF16() || element.isBF16())
+    return;
+  Value identity = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, element));
+  Value init = linalg::FillOp::create(b, loc, identity, empty(loc, space.sizes, element)).getResult(0);
+  SmallVector<AffineExpr> kept;
+  SmallVector<IteratorType> iterators;
+  for (unsigned dim = 0; dim < whole.rank(); ++dim) {
+    iterators.push_back(dim < space.rank() ? IteratorType::parallel : IteratorType::reduction);
+    if (dim < space.rank())
+      kept.push_back(b.getAffineDimExpr(dim));
+  }
+  elements.maps.push_back(AffineMap::get(whole.rank(), 0, kept, b.getContext()));
+  auto generic = linalg::GenericOp::create(
+      b, loc, init.getType(), elements.inputs, init, elements.maps, iterators,
+      [&](OpBuilder &builder, Location at, ValueRange values) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(builder.getInsertionBlock());
+        setInputs(elements, values, at);
+        SmallVector<Value> indices;
+        for (unsigned dim = 0; dim < whole.rank(); ++dim)
+          indices.push_back(linalg::IndexOp::create(b, at, dim));
+        Block &outer = space.loops.front()->getRegion(0).front();
+        for (auto [argument, value] : llvm::zip(outer.getArguments(), indices))
+          set(argument, value);
+        for (Operation &op : inner.getBody().front().without_terminator())
+          if (!needed->contains(&op))
+            skipped.insert(&op);
+        (void)translateRegion(inner.getBody().front(), *b.getInsertionBlock(), ArrayRef(indices).drop_front(space.rank()),
+                              [&](ArrayRef<Value> yielded) {
+                                Value value = toStored(b, at, yielded.front());
+                                linalg::YieldOp::create(b, at, combine(b, at, kind, values.back(), value));
+                              });
+        for (Operation &op : inner.getBody().front())
+          skipped.erase(&op);
+        clearInputs(elements);
+      });
+  kernel.inputOf[reduce] = kernel.inputs.size();
+  kernel.inputs.push_back(generic.getResult(0));
+  kernel.maps.push_back(b.getMultiDimIdentityMap(space.rank()));
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Reductions inside of scalar bodies
+//===--------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult Translator::reduceInLoop(Operation *op, ForEachOp forEach, ArrayRef<Value> init,
+                                       function_ref<SmallVector<Value>(Value element, Value i, ValueRange carried)> step) {
+  Location loc = op->getLoc();
+  OpBuilder::InsertionGuard guard(b);
+  Value zero = index(0, loc), one = index(1, loc);
+  SmallVector<Value> bounds = plain(forEach.getBounds()), points;
+  SmallVector<Value> carried(init);
+  SmallVector<scf::ForOp> loops;
+  for (Value bound : bounds) {
+    auto loop = scf::ForOp::create(b, loc, zero, bound, one, carried);
+    loops.push_back(loop);
+    points.push_back(loop.getInductionVar());
+    carried.assign(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
+    b.setInsertionPointToStart(loop.getBody());
+  }
+  LogicalResult result = translateRegion(forEach.getBody().front(), *loops.back().getBody(), points, [&](ArrayRef<Value> yielded) {
+    scf::YieldOp::create(b, loc, step(yielded.front(), points.back(), carried));
+  });
+  for (scf::ForOp loop : llvm::reverse(ArrayRef(loops).drop_back())) {
+    b.setInsertionPointToEnd(loop.getBody());
+    auto inner = cast<scf::ForOp>(loop.getBody()->back());
+    scf::YieldOp::create(b, loc, inner.getResults());
+  }
+  reduced.assign(loops.front().getResults().begin(), loops.front().getResults().end());
+  return result;
+}
+
+LogicalResult Translator::translateReduceInLoop(ReduceOp op, ForEachOp forEach) {
+  Location loc = op.getLoc();
+  ReductionKind kind = op.getKind();
+  Type element = cast<RankedTensorType>(op.getType()).getElementType();
+  bool widens = element.isF16() || element.isBF16();
+  Type running = widens ? Type(b.getF32Type()) : element;
+  Value init = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, running));
+  LogicalResult result = reduceInLoop(op, forEach, init, [&](Value value, Value, ValueRange carried) {
+    if (widens)
+      value = arith::ExtFOp::create(b, loc, running, value);
+    return SmallVector<Value>{combine(b, loc, kind, carried.front(), value)};
+  });
+  Value total = reduced.front();
+  set(op, widens ? Value(arith::TruncFOp::create(b, loc, element, total)) : total);
+  return result;
+}
+
+LogicalResult Translator::translateArgReduceInLoop(ArgReduceOp op, ForEachOp forEach) {
+  Location loc = op.getLoc();
+  ReductionKind kind = op.getKind();
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  Type element = type.getElementType();
+  bool isMax = kind == ReductionKind::Max || kind == ReductionKind::MaxU;
+  if (!sizeOf(type, 0).provablyPositive()) {
+    Value none = arith::CmpIOp::create(b, loc, CmpIPredicate::eq, plain(forEach.getBounds()[0]), index(0, loc));
+    failIf(b, loc, none, PMAP_FAIL_EMPTY, {}, isMax ? "argmax" : "argmin");
+  }
+  Value best = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, element));
+  LogicalResult result = reduceInLoop(op, forEach, {best, index(0, loc)}, [&](Value value, Value i, ValueRange carried) {
+    Value better;
+    if (isa<FloatType>(element)) {
+      // A NaN wins over every number, and nothing wins over a NaN.
+      auto order = isMax ? arith::CmpFPredicate::UGT : arith::CmpFPredicate::ULT;
+      better = arith::CmpFOp::create(b, loc, order, value, carried[0]);
+      Value isNumber = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, carried[0], carried[0]);
+      better = arith::AndIOp::create(b, loc, better, isNumber);
+    } else {
+      auto order = kind == ReductionKind::Max    ? CmpIPredicate::sgt
+                   : kind == ReductionKind::MaxU ? CmpIPredicate::ugt
+                   : kind == ReductionKind::Min  ? CmpIPredicate::slt
+                                                 : CmpIPredicate::ult;
+      better = arith::CmpIOp::create(b, loc, order, value, carried[0]);
+    }
+    return SmallVector<Value>{arith::SelectOp::create(b, loc, better, value, carried[0]),
+                              arith::SelectOp::create(b, loc, better, i, carried[1])};
+  });
+  set(op, arith::IndexCastOp::create(b, loc, b.getI32Type(), reduced[1]));
+  return result;
+}
+
 //===--------------------------------------------------------------------------------------------------------------===//
 // Bodies with arrays
 //===--------------------------------------------------------------------------------------------------------------===//
 
-LogicalResult Translator::translateArrayForEach(ForEachOp op, ArrayRef<Value> bounds) {
+LogicalResult Translator::translateArrayForEach(const IndexSpace &space) {
+  ForEachOp op = space.loops.front();
   Location loc = op.getLoc();
-  int64_t dims = bounds.size();
+  int64_t dims = space.rank();
   SmallVector<Value> outputs;
   for (Value result : op.getResults())
     outputs.push_back(emptyLike(result.getType(), loc));
-  SmallVector<OpFoldResult> mixedBounds = mixedSizes(op.getResult(0).getType(), loc);
-  mixedBounds.resize(dims);
-  auto loop = scf::ForallOp::create(b, loc, mixedBounds, outputs, std::nullopt);
-  OpBuilder::InsertionGuard guard(b);
-  LogicalResult done = success();
+  auto loop = scf::ForallOp::create(b, loc, space.sizes, outputs, std::nullopt);
   {
-    OpBuilder::InsertionGuard inner(b);
+    OpBuilder::InsertionGuard guard(b);
     // The block ends in its terminator already: what is translated goes before it.
     Block *block = loop.getBody();
-    Operation *terminator = block->getTerminator();
-    b.setInsertionPoint(terminator);
+    b.setInsertionPoint(block->getTerminator());
     Block &body = op.getBody().front();
     size_t mark = sizes.enterScope(block);
     for (auto [old, value] : llvm::zip(body.getArguments(), loop.getInductionVars()))
       set(old, value);
     SmallVector<Value> yielded;
-    done = translateBlock(body, yielded);
+    LogicalResult result = translateBlock(body, yielded);
     sizes.leaveScope(mark);
-    if (failed(done))
+    if (failed(result))
       return failure();
     for (auto [result, value, destination] : llvm::zip(op.getResults(), yielded, loop.getRegionIterArgs())) {
       auto type = cast<RankedTensorType>(result.getType());

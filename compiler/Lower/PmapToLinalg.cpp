@@ -15,9 +15,12 @@ LogicalResult Translator::run() {
   for (func::FuncOp function : functions) {
     if (function.isExternal())
       continue;
+    hoistInvariants(function);
     if (failed(translateFunction(function)))
       return failure();
     views.clear();
+    for (auto *set : {&hoisted, &preset, &skipped, &deferred})
+      set->clear();
     function.erase();
   }
   return success();
@@ -71,8 +74,18 @@ LogicalResult Translator::translate(Operation *op) {
       .Case<IotaOp>(always(&Translator::translateIota))
       .Case<ReverseOp>(always(&Translator::translateReverse))
       .Case<GatherOp>(always(&Translator::translateGather))
-      .Case<ReduceOp>(always(&Translator::translateReduce))
-      .Case<ArgReduceOp>(always(&Translator::translateArgReduce))
+      .Case<ReduceOp>([&](ReduceOp reduce) {
+        auto forEach = reduce.getInput().getDefiningOp<ForEachOp>();
+        if (forEach && deferred.contains(forEach))
+          return translateReduceInLoop(reduce, forEach);
+        return translateReduce(reduce), success();
+      })
+      .Case<ArgReduceOp>([&](ArgReduceOp reduce) {
+        auto forEach = reduce.getInput().getDefiningOp<ForEachOp>();
+        if (forEach && deferred.contains(forEach))
+          return translateArgReduceInLoop(reduce, forEach);
+        return translateArgReduce(reduce), success();
+      })
       .Case<DotOp>(always(&Translator::translateDot))
       .Case<ScanOp>(always(&Translator::translateScan))
       .Case<ScatterOp>(always(&Translator::translateScatter))
@@ -81,12 +94,7 @@ LogicalResult Translator::translate(Operation *op) {
       .Case<PadOp>(always(&Translator::translatePad))
       .Case<SliceOp>(always(&Translator::translateSlice))
       .Case<UpdateSliceOp>(always(&Translator::translateUpdateSlice))
-      .Case<ExtractOp>([&](ExtractOp extract) {
-        // A comprehension may have made it an input of its kernel already.
-        if (!views.contains(extract))
-          translateExtract(extract);
-        return success();
-      })
+      .Case<ExtractOp>(always(&Translator::translateExtract))
       .Case<CastOp>(always(&Translator::translateCast))
       .Case<CheckedIndexOp>(always(&Translator::translateCheckedIndex))
       .Case<FromIndexOp>(always(&Translator::translateFromIndex))

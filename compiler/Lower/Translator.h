@@ -7,6 +7,7 @@
 
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Lower/Constants.h"
+#include "compiler/Lower/IndexSpace.h"
 #include "compiler/Lower/SizeValues.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
@@ -50,22 +51,41 @@ private:
   mlir::LogicalResult translateWhile(mlir::scf::WhileOp op);
   mlir::LogicalResult translateIf(mlir::scf::IfOp op);
 
-  // --- Comprehensions (ForEach.cpp)
-  mlir::LogicalResult translateForEach(ForEachOp op);
-  mlir::LogicalResult translateScalarForEach(ForEachOp op, llvm::ArrayRef<mlir::Value> bounds);
-  mlir::LogicalResult translateArrayForEach(ForEachOp op, llvm::ArrayRef<mlir::Value> bounds);
-  /// An index of the comprehension plus something that is the same at every point; either may be missing.
-  struct Position {
-    std::optional<unsigned> argument;
-    mlir::Value offset; ///< null for 0
-  };
-  std::optional<Position> positionOf(mlir::Value oldIndex, ForEachOp op);
-  /// Does the bounds checks of a comprehension's body before it, where they hold for all points or for none.
-  void hoistChecks(ForEachOp op, llvm::ArrayRef<mlir::Value> bounds);
   /// Translates `old` at the end of `block`, `arguments` standing for its own, and ends it by `terminate`, which gets what
   /// the old terminator's operands have become.
   mlir::LogicalResult translateRegion(mlir::Block &old, mlir::Block &block, mlir::ValueRange arguments,
                                       llvm::function_ref<void(llvm::ArrayRef<mlir::Value>)> terminate);
+
+  // --- Comprehensions (ForEach.cpp, IndexSpace.cpp)
+  /// The inputs of a comprehension's kernel, and which op of the body each one is the value of.
+  struct KernelInputs {
+    llvm::SmallVector<mlir::Value> inputs;
+    llvm::SmallVector<mlir::AffineMap> maps;
+    llvm::MapVector<mlir::Operation *, unsigned> inputOf;
+  };
+  mlir::LogicalResult translateForEach(ForEachOp op);
+  mlir::LogicalResult translateScalarForEach(const IndexSpace &space);
+  mlir::LogicalResult translateArrayForEach(const IndexSpace &space);
+  /// Adds a comprehension's indices to a space, whose outer indices its bounds must not depend on.
+  void extend(IndexSpace &space, ForEachOp op);
+  /// Makes an element whose position follows the point an input; false where it does not.
+  bool addInput(ExtractOp extract, const IndexSpace &space, KernelInputs &kernel);
+  /// Computes a reduction of an elementwise comprehension for all points, as one op, and makes it an input.
+  void addReduction(ReduceOp reduce, const IndexSpace &space, KernelInputs &kernel);
+  void setInputs(const KernelInputs &kernel, mlir::ValueRange elements, mlir::Location loc);
+  void clearInputs(const KernelInputs &kernel);
+  /// A reduction of a comprehension as a loop over scalars; what the loop carried out is left in `reduced`.
+  mlir::LogicalResult reduceInLoop(
+      mlir::Operation *op, ForEachOp forEach, llvm::ArrayRef<mlir::Value> init,
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value element, mlir::Value i, mlir::ValueRange carried)> step);
+  mlir::LogicalResult translateReduceInLoop(ReduceOp op, ForEachOp forEach);
+  mlir::LogicalResult translateArgReduceInLoop(ArgReduceOp op, ForEachOp forEach);
+  /// The new value of an index that is the same at every point, or null.
+  mlir::Value invariantIndex(mlir::Value old, const IndexSpace &space);
+  std::optional<IndexPosition> positionOf(mlir::Value oldIndex, const IndexSpace &space);
+  std::optional<IndexRange> rangeOf(mlir::Value oldIndex, const IndexSpace &space);
+  /// Does the checks of a comprehension's body before it, where they hold for all points or for none.
+  void hoistChecks(const IndexSpace &space);
 
   // --- Parallel ops (Parallel.cpp)
   mlir::LogicalResult translateMap(MapOp op);
@@ -179,8 +199,10 @@ private:
   int64_t mapCount = 0;
   /// Distributed values whose last use is the op being translated.
   llvm::DenseSet<mlir::Value> dying;
-  /// Checks of a comprehension's body that were done before it.
-  llvm::DenseSet<mlir::Operation *> hoisted;
+  /// Checks of a comprehension's body that were done before it; ops whose results are set already; ops of which nothing is
+  /// wanted; comprehensions that become part of the reduction that uses them.
+  llvm::DenseSet<mlir::Operation *> hoisted, preset, skipped, deferred;
+  llvm::SmallVector<mlir::Value> reduced;
 };
 
 /// The identity of a reduction, and its combination; `type` is the element type it runs in.
