@@ -92,6 +92,12 @@ std::string addProgramTable(llvm::Module &module, llvm::ArrayRef<ProgramEntry> e
   auto main = llvm::find_if(ordered, [](const ProgramEntry &e) { return e.signature.kind == EntryKind::Main; });
   if (main != ordered.end())
     std::rotate(ordered.begin(), main, main + 1);
+  // Everything is reached through the tables: internal names cannot clash with the C library's, nor with our own `main`.
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+  if (llvm::Function *entry = module.getFunction("main"))
+    entry->setName("main.entry");
   TableBuilder table(module);
   llvm::SmallVector<llvm::Constant *> programs;
   for (const ProgramEntry &entry : ordered) {
