@@ -139,7 +139,7 @@ void printSnippet(llvm::raw_ostream &os, SourceRange range, bool color) {
   size_t start = range.file->lineStart(at.line);
   size_t from = std::min<size_t>(range.begin - start, line.size());
   size_t to = std::clamp<size_t>(range.end - start, from, line.size());
-  os << "  " << line << "\n  " << blanks(line.take_front(from));
+  os << "  " << (llvm::json::isUTF8(line) ? line.str() : llvm::json::fixUTF8(line)) << "\n  " << blanks(line.take_front(from));
   if (color)
     os.changeColor(llvm::raw_ostream::GREEN, /*Bold=*/true);
   os << '^';

@@ -50,7 +50,10 @@ const SourceFile *SourceManager::addFile(llvm::StringRef path, std::string &erro
     error = llvm::StringRef(buffer.getError().message()).lower();
     return nullptr;
   }
-  return addText(path.str(), (*buffer)->getBuffer().str());
+  // Some editors put a mark at the start of a file; it is no character of the program and would shift the first line.
+  llvm::StringRef text = (*buffer)->getBuffer();
+  text.consume_front("\xEF\xBB\xBF");
+  return addText(path.str(), text.str());
 }
 
 } // namespace pmap

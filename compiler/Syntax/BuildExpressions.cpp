@@ -108,11 +108,12 @@ std::unique_ptr<BlockExpr> Builder::buildBlock(P::BlockContext *context) {
 
 ExprPtr Builder::buildExpr(P::ExprContext *context) {
   if (depth >= maxDepth) {
-    // Reported at the outermost place that is too deep, and only once for all that is below it.
-    diagnostics
-        .error(Code::E0106, range(context).startPoint(),
-               "expected at most " + llvm::Twine(maxDepth) + " operations within one another; name a part of them by 'let'")
-        .report();
+    if (!reportedDepth)
+      diagnostics
+          .error(Code::E0106, range(context).startPoint(),
+                 "expected at most " + llvm::Twine(maxDepth) + " operations within one another; name a part of them by 'let'")
+          .report();
+    reportedDepth = true;
     return std::make_unique<HoleExpr>(range(context));
   }
   ++depth;

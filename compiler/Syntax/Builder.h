@@ -63,6 +63,7 @@ private:
   /// Expressions in progress. Sema and the printer recurse as deep as the tree is, so its depth is limited here.
   unsigned depth = 0;
   static constexpr unsigned maxDepth = 1000;
+  bool reportedDepth = false;
 };
 
 } // namespace pmap

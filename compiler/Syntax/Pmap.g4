@@ -186,7 +186,7 @@ ASSIGN : '=' ;
 
 // What is not Pmap but has a clear meaning elsewhere; recognised for the sake of the message.
 AUGMENT : '+=' | '-=' | '*=' | '/=' | '//=' | '%=' | '**=' | '@=' ;
-FOREIGN_OPERATOR : '&&' | '||' | '!' | '^' | '&' | '|' | '~' | '<<' | '>>' | '++' | '=>' | '?' | '$' | ':=' ;
+FOREIGN_OPERATOR : '&&' | '||' | '!' | '^' | '&' | '|' | '~' | '<<' | '>>' | '++' | '=>' | ':=' ;
 
 HOLE : '_' ;
 // Also inf and nan, with a suffix or without. What follows the digits is checked when the value is read.
