@@ -169,10 +169,13 @@ Value binaryMath(CallContext &c) {
     // The larger is factored out so that squares neither overflow nor vanish.
     mlir::Value ap = math::AbsFOp::create(m.builder, m.loc, p), aq = math::AbsFOp::create(m.builder, m.loc, q);
     mlir::Value large = m.maximum(ap, aq, t), small = m.minimum(ap, aq, t);
-    mlir::Value zero = m.like(p, 0, t), one = m.like(p, 1, t);
-    mlir::Value ratio = m.div(small, m.select(m.equal(large, zero), one, large));
+    mlir::Value zero = m.like(p, 0, t), one = m.like(p, 1, t), infinity = m.like(p, HUGE_VAL, t);
+    // C's hypot is infinite where either side is, even beside a NaN.
+    mlir::Value infinite = m.logicalOr(m.equal(ap, infinity), m.equal(aq, infinity));
+    mlir::Value divisor = m.select(m.logicalOr(m.equal(large, zero), infinite), one, large);
+    mlir::Value ratio = m.div(m.select(infinite, zero, small), divisor);
     mlir::Value root = math::SqrtOp::create(m.builder, m.loc, m.add(one, m.mul(ratio, ratio)));
-    result = m.mul(large, root);
+    result = m.select(infinite, infinity, m.mul(large, root));
   } else { // logaddexp: max + log1p(exp(-|difference|)), and equal infinities stay what they are
     mlir::Value large = m.maximum(p, q, t), difference = m.sub(p, q), zero = m.like(p, 0, t);
     mlir::Value same = m.equal(p, q);
