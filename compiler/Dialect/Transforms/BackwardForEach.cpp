@@ -115,7 +115,8 @@ LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, 
   IRMapping mapping;
   for (BlockArgument index : body.getArguments())
     mapping.map(index, block->addArgument(index.getType(), loc));
-  OpBuilder inner = OpBuilder::atBlockEnd(block);
+  OpBuilder inner(builder.getContext());
+  inner.setInsertionPointToEnd(block);
   CotangentMap local(inner, names);
   SmallVector<Value> seeds;
   for (auto [result, yielded] : llvm::zip_equal(op.getResults(), body.getTerminator()->getOperands())) {
