@@ -8,7 +8,7 @@
 //   copy BYTES     memcpy of BYTES to another array, in slices on the device's threads
 //   stream BYTES   the same with non-temporal stores
 //   psum BYTES     psum of BYTES of f32 per device, over all devices
-#include "pmap/runtime.h"
+#include "pmap/program.h"
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +19,8 @@
 #include <string>
 #include <vector>
 
-extern "C" __attribute__((weak)) void programEntry(void **args) __asm__("main.packed");
+/// The table of the program's object; absent where only the runtime is measured.
+extern "C" __attribute__((weak)) const pmap_program pmap_programs[];
 
 namespace {
 
@@ -88,7 +89,7 @@ double timeProgram() {
   for (Slot &slot : results)
     pointers.push_back(slot.words);
   Clock::time_point start = Clock::now();
-  if (pmap_rt_call(programEntry, pointers.data()) != 0) {
+  if (pmap_rt_call(pmap_programs[0].entry, pointers.data()) != 0) {
     std::fputs(pmap_rt_error_message(), stderr);
     std::exit(1);
   }

@@ -138,8 +138,8 @@ class Harness:
                 subprocess.run([PMAPC, "build", program, "--emit", "obj", "-o", objects[0]], check=True)
             libraries = glob.glob(f"{BUILD}/lib/libpmap*blas*.a") + [f"{BUILD}/lib/libpmaprt.a"]
             subprocess.run(["clang++-22", "-std=c++20", "-O2", "-march=native", f"-I{ROOT}/runtime/include", f"-I{ROOT}",
-                            f"{ROOT}/bench/harness.cpp", *objects, "-Wl,--start-group", *libraries, "-Wl,--end-group",
-                            "-lopenblas", "-lminizip", "-lz", "-lpthread", "-o", binary], check=True)
+                            f"{ROOT}/bench/harness.cpp", *objects, "-Wl,-z,muldefs", "-Wl,--start-group", *libraries, "-Wl,--end-group",
+                            "-lopenblas", "-lmvec", "-lm", "-lminizip", "-lz", "-lpthread", "-o", binary], check=True)
         self.process = subprocess.Popen([binary, str(devices), str(threads), *slots], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
