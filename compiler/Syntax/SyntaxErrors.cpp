@@ -122,7 +122,6 @@ llvm::StringRef foreignStatement(llvm::StringRef word) {
       .Cases({"from", "use", "include"}, "write 'import nn' or 'import \"file.pmap\" as f'")
       .Cases({"continue", "pass"}, "there is no such statement; turn the condition around")
       .Case("lambda", "a function value is written 'fn(x) = x + 1'")
-      .Case("mut", "a variable is declared by 'var x = ...'")
       .Cases({"do", "repeat", "loop"}, "loops are 'for i in 0..n { }' and 'while c { }'")
       .Default("");
 }
@@ -232,6 +231,10 @@ void SyntaxErrors::addHint(DiagnosticBuilder &builder, PmapParser &parser, antlr
     builder.note("only functions are exported");
     return;
   }
+  if (first->getType() == PmapParser::IMPORT && type == PmapParser::DOT) {
+    builder.note("a whole module is imported: 'import nn', then 'nn.relu'");
+    return;
+  }
   size_t rule = parser.getContext()->getRuleIndex();
   bool inArguments = expected.contains(size_t(PmapParser::RPAREN)) && rule == PmapParser::RuleExpr;
   bool inCondition = expected.contains(size_t(PmapParser::LBRACE)) && rule == PmapParser::RuleBlock &&
@@ -296,7 +299,10 @@ void SyntaxErrors::skipStatement(PmapParser &parser) {
       return;
     case PmapParser::SEP:
       parser.consume();
-      return;
+      // A block on the next line belongs to what failed: its `{` should have stood on this one.
+      if (parser.getInputStream()->LA(1) != PmapParser::LBRACE)
+        return;
+      break;
     case PmapParser::LBRACE:
       parser.block();
       break;

@@ -131,7 +131,9 @@ public:
         separator(range);
         break;
       case PmapLexer::UNKNOWN:
-        reportUnknown(range);
+        complained = true;
+        if (size_t standIn = reportUnknown(range))
+          token_(standIn, range, raw, i);
         break;
       case PmapLexer::FOREIGN_OPERATOR: {
         ForeignOperator foreign = foreignOperator(range.text());
@@ -139,6 +141,7 @@ public:
             diagnostics.error(Code::E0109, range, "'" + range.text() + "' is not an operator; " + foreign.hint);
         if (!foreign.replacement.empty())
           builder.fix(range, foreign.replacement);
+        complained = true;
         if (foreign.standIn)
           token_(foreign.standIn, range, raw, i);
         break;
@@ -168,6 +171,7 @@ private:
   }
 
   void emit(size_t type, SourceRange range, bool repair = false) {
+    repair |= std::exchange(complained, false);
     out.tokens.push_back({type, range.begin, range.end, repair, open.empty() ? -1 : int64_t(open.back().range.begin)});
     if (type != PmapLexer::SEP)
       lastEnd = range.end;
@@ -260,6 +264,9 @@ private:
       --match;
     }
     if (match == 0) {
+      // `(x]` is a slip; other brackets that close nothing are left out.
+      if (type != PmapLexer::RBRACE && !open.empty() && open.back().type != PmapLexer::LBRACE)
+        return closeMissing(range, "'" + range.text() + "'");
       std::string message = ("'" + range.text() + "' closes nothing").str();
       if (!open.empty())
         message += "; expected '" + tokenText(closerOf(open.back().type)) + "' first";
@@ -309,24 +316,30 @@ private:
     out.comments_.push_back({range, text.str(), atLineStart});
   }
 
-  void reportUnknown(SourceRange range) {
+  /// Reports a character that is not of the language; the token of the one that was meant, or 0.
+  size_t reportUnknown(SourceRange range) {
+    struct Meant {
+      llvm::StringRef text;
+      size_t type;
+    };
     llvm::StringRef text = range.text();
-    auto plain = llvm::StringSwitch<llvm::StringRef>(text)
-                     .Cases({"“", "”", "„", "«", "»"}, "\"")
-                     .Cases({"−", "–", "—"}, "-")
-                     .Cases({"×", "·"}, "*")
-                     .Case("≤", "<=")
-                     .Case("≥", ">=")
-                     .Case("≠", "!=")
-                     .Case("→", "->")
-                     .Case("…", "...")
-                     .Case("÷", "/")
-                     .Default("");
+    auto meant = llvm::StringSwitch<Meant>(text)
+                     .Cases({"“", "”", "„", "«", "»"}, {"\"", 0})
+                     .Cases({"−", "–", "—"}, {"-", PmapLexer::MINUS})
+                     .Cases({"×", "·"}, {"*", PmapLexer::STAR})
+                     .Case("÷", {"/", PmapLexer::SLASH})
+                     .Case("≤", {"<=", PmapLexer::LE})
+                     .Case("≥", {">=", PmapLexer::GE})
+                     .Case("≠", {"!=", PmapLexer::NE})
+                     .Case("→", {"->", PmapLexer::ARROW})
+                     .Case("…", {"...", PmapLexer::ELLIPSIS})
+                     .Default({"", 0});
     bool printable = llvm::sys::unicode::columnWidthUTF8(text) > 0;
     std::string shown = printable ? "'" + text.str() + "'" : "an invisible character";
     auto builder = diagnostics.error(Code::E0103, range, shown + " is not part of the language");
-    if (!plain.empty())
-      builder.fix(range, plain);
+    if (!meant.text.empty())
+      builder.fix(range, meant.text);
+    return meant.type;
   }
 
   struct Bracket {
@@ -339,6 +352,8 @@ private:
   llvm::SmallVector<Bracket> open;
   uint32_t lastEnd = 0;
   bool pendingNewline = false;
+  /// Something was reported between the last token and the next, at which the parser would only stumble.
+  bool complained = false;
   bool atLineStart = true;
 };
 
