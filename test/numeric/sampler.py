@@ -14,7 +14,8 @@ import tempfile
 
 import check
 
-EXTENTS = {"n": 5, "m": 7, "k": 3}
+# Sizes around those of vectors and tiles.
+EXTENTS = {"n": (1, 2, 5, 16, 33), "m": (1, 7, 63, 64, 65, 130), "k": (1, 3, 17)}
 FLOATS = ("f32", "f64")
 
 
@@ -33,6 +34,7 @@ class Sampler:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.dtype = self.random.choice(FLOATS)
+        self.extents = {name: self.random.choice(choices) for name, choices in EXTENTS.items()}
         shapes = {"x": "nm", "y": "nm", "v": "m", "w": "n", "t": "mk", "s": ""}
         self.inputs = [Expression(self.dtype, shape, name, name) for name, shape in shapes.items()]
         self.integers = [Expression("i32", "nm", "i", "i"), Expression("i32", "m", "j", "j")]
@@ -48,7 +50,7 @@ class Sampler:
             return self.random.choice(fitting)
         number = self.choose("0.5", "2.0", "1.25", "3.0")
         sizes = ", ".join(shape)
-        extents = ", ".join(str(EXTENTS[d]) for d in shape)
+        extents = ", ".join(str(self.extents[d]) for d in shape)
         if not shape:
             return Expression(self.dtype, shape, f"{self.dtype}({number})", f"np.asarray({number})")
         return Expression(self.dtype, shape, f"full([{sizes}], {number}, dtype: {self.dtype})", f"np.full([{extents}], {number})")
@@ -122,16 +124,18 @@ class Sampler:
             return self.unary(shape, depth)
         axis = self.random.randrange(len(shape) + 1)
         wider = list(shape)
-        wider.insert(axis, self.choose(*EXTENTS))
+        wider.insert(axis, self.choose(*self.extents))
         a = self.floating(tuple(wider), depth)
         kind = self.choose("sum", "mean", "max", "min")
-        scale = " * 0.2" if kind == "sum" else ""
+        scale = f" * {1 / self.extents[wider[axis]]}" if kind == "sum" else ""
         return Expression(self.dtype, shape, f"({kind}({a.pmap}, axis: {axis}){scale})", f"(np.{kind}({a.numpy}, axis={axis}){scale})")
 
     def scan(self, shape, depth):
         a = self.floating(shape, depth)
         axis = self.random.randrange(len(shape))
-        return Expression(self.dtype, shape, f"(cumsum({a.pmap}, axis: {axis}) * 0.2)", f"(np.cumsum({a.numpy}, axis={axis}) * 0.2)")
+        scale = 1 / self.extents[shape[axis]]
+        return Expression(self.dtype, shape, f"(cumsum({a.pmap}, axis: {axis}) * {scale})",
+                          f"(np.cumsum({a.numpy}, axis={axis}) * {scale})")
 
     def slice(self, shape, depth):
         """Two parts of an array, put together again in another order, or its reverse."""
@@ -140,7 +144,7 @@ class Sampler:
         if self.random.random() < 0.3:
             index = ", ".join(["::-1" if i == d else ":" for i in range(len(shape))])
             return Expression(self.dtype, shape, f"({a.pmap})[{index}]", f"({a.numpy})[{index}]")
-        cut = self.random.randrange(1, EXTENTS[shape[d]])
+        cut = self.random.randrange(1, max(2, self.extents[shape[d]]))
         head = ", ".join([f":{cut}" if i == d else ":" for i in range(len(shape))])
         tail = ", ".join([f"{cut}:" if i == d else ":" for i in range(len(shape))])
         return Expression(self.dtype, shape, f"concat((({a.pmap})[{tail}], ({a.pmap})[{head}]), axis: {d})",
@@ -151,7 +155,7 @@ class Sampler:
         if len(shape) == 1:
             a = self.floating((), depth)
             return Expression(self.dtype, shape, f"({a.pmap} + zeros([{shape[0]}], dtype: {self.dtype}))",
-                              f"(({a.numpy}) + np.zeros({EXTENTS[shape[0]]}))")
+                              f"(({a.numpy}) + np.zeros({self.extents[shape[0]]}))")
         column, row = self.floating(shape[:1], depth), self.floating(shape[1:], depth)
         return Expression(self.dtype, shape, f"(({column.pmap})[:, newaxis] * sin({row.pmap}))",
                           f"(({column.numpy})[:, None] * np.sin({row.numpy}))")
@@ -161,9 +165,10 @@ class Sampler:
         return Expression(self.dtype, shape, f"transpose({a.pmap})", f"({a.numpy}).T")
 
     def contraction(self, shape, depth):
-        inner = self.choose(*EXTENTS)
+        inner = self.choose(*self.extents)
         a, b = self.floating((shape[0], inner), depth), self.floating((inner, shape[1]), depth)
-        return Expression(self.dtype, shape, f"(({a.pmap}) @ ({b.pmap}) * 0.1)", f"(({a.numpy}) @ ({b.numpy}) * 0.1)")
+        scale = 1 / self.extents[inner]
+        return Expression(self.dtype, shape, f"(({a.pmap}) @ ({b.pmap}) * {scale})", f"(({a.numpy}) @ ({b.numpy}) * {scale})")
 
     def loop(self, shape, depth):
         """A for loop that carries an array."""
@@ -182,7 +187,7 @@ class Sampler:
         names = ["r", "c"][: len(shape)]
         ranges = ", ".join(f"{name} in {d}" for name, d in zip(names, shape))
         index = ", ".join(names)
-        extents = ", ".join(str(EXTENTS[d]) for d in shape)
+        extents = ", ".join(str(self.extents[d]) for d in shape)
         mirrored = ", ".join(f"{d} - 1 - {name}" for name, d in zip(names, shape))
         flipped = "[" + ", ".join(["::-1"] * len(shape)) + "]"
         return Expression(
@@ -195,10 +200,12 @@ class Sampler:
         numpy_dtype = {"f32": "np.float32", "f64": "np.float64"}[self.dtype]
         lines = [f"# targets ref cpu"]
         for e in self.inputs:
-            extents = ", ".join(str(EXTENTS[d]) for d in e.shape)
+            extents = ", ".join(str(self.extents[d]) for d in e.shape)
             lines.append(f"# input {e.pmap} = rng.uniform(-2, 2, ({extents}{',' if e.rank == 1 else ''})).astype({numpy_dtype})")
-        lines += ["# input i = rng.integers(-20, 20, (5, 7)).astype(np.int32)", "# input j = rng.integers(-20, 20, 7).astype(np.int32)",
-                  "# input p = rng.integers(0, 2, (5, 7)).astype(bool)", "# input q = rng.integers(0, 2, 7).astype(bool)"]
+        n, m = self.extents["n"], self.extents["m"]
+        lines += [f"# input i = rng.integers(-20, 20, ({n}, {m})).astype(np.int32)",
+                  f"# input j = rng.integers(-20, 20, {m}).astype(np.int32)",
+                  f"# input p = rng.integers(0, 2, ({n}, {m})).astype(bool)", f"# input q = rng.integers(0, 2, {m}).astype(bool)"]
         # The oracle computes in f64.
         lines += [f"# let {e.pmap} = {e.pmap}.astype(np.float64)" for e in self.inputs]
         tolerance = "rtol=1e-3, atol=2e-4" if self.dtype == "f32" else "rtol=1e-10, atol=1e-11"
