@@ -70,6 +70,8 @@ mlir::MLIRContext &Compiler::context() {
     // One thread: starting a pool costs more than it saves on programs of a page.
     mlirContext = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
     mlirContext->loadAllAvailableDialects();
+    // No message shows MLIR text unless asked.
+    mlirContext->printOpOnDiagnostic(options.debug);
   }
   return *mlirContext;
 }

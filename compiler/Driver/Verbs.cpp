@@ -124,7 +124,9 @@ int checkFiles(const std::vector<std::string> &paths, const CompileOptions &opti
   Compiler compiler(options);
   for (const std::string &path : paths)
     if (auto ast = compiler.parse(path))
-      compiler.elaborate(*ast);
+      // What has no derivative, and collectives that a derivative would make unsafe (V6), show when gradients are taken.
+      if (auto module = compiler.elaborate(*ast))
+        compiler.transform(*module);
   if (!json)
     return report(compiler);
   compiler.diagnostics.printJson(llvm::outs());
