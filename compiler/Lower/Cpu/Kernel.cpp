@@ -85,7 +85,8 @@ static Value sizeOf(OpBuilder &builder, Location loc, Value buffer, unsigned dim
     return alloc.getDynamicSizes()[type.getDynamicDimIndex(dim)];
   if (auto collapse = buffer.getDefiningOp<memref::CollapseShapeOp>()) {
     Value size;
-    for (int64_t part : collapse.getReassociationIndices()[dim]) {
+    ReassociationIndices parts = collapse.getReassociationIndices()[dim];
+    for (int64_t part : parts) {
       Value factor = sizeOf(builder, loc, collapse.getSrc(), part);
       size = size ? builder.createOrFold<arith::MulIOp>(loc, size, factor) : factor;
     }

@@ -66,7 +66,7 @@ static bool areOneLine(linalg::GenericOp op, ArrayRef<AffineMap> maps, unsigned 
   return true;
 }
 
-linalg::GenericOp collapseLoops(OpBuilder &builder, linalg::GenericOp op, bool keepFirst) {
+linalg::GenericOp collapseLoops(OpBuilder &builder, linalg::GenericOp op, std::optional<unsigned> keep) {
   unsigned loops = op.getNumLoops();
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
@@ -77,7 +77,7 @@ linalg::GenericOp collapseLoops(OpBuilder &builder, linalg::GenericOp op, bool k
   SmallVector<unsigned> group(loops);
   unsigned groups = 1;
   for (unsigned dim = 1; dim < loops; ++dim) {
-    bool merge = !(keepFirst && dim == 1) && iterators[dim] == iterators[dim - 1] && areOneLine(op, maps, dim - 1);
+    bool merge = keep != dim && keep != dim - 1 && iterators[dim] == iterators[dim - 1] && areOneLine(op, maps, dim - 1);
     groups += !merge;
     group[dim] = groups - 1;
   }

@@ -15,8 +15,9 @@ void copiesToKernels(mlir::func::FuncOp function);
 void absorbFills(mlir::func::FuncOp function);
 
 /// Merges neighbouring loops that walk every operand as one line of memory, so that `[n, d]` elementwise becomes one loop
-/// over n * d. Returns a new op before `op` (which stays), or `op` itself. With `keepFirst` the first loop stays apart.
-mlir::linalg::GenericOp collapseLoops(mlir::OpBuilder &builder, mlir::linalg::GenericOp op, bool keepFirst = false);
+/// over n * d. Returns a new op before `op` (which stays), or `op` itself. Loop `keep` stays apart.
+mlir::linalg::GenericOp collapseLoops(mlir::OpBuilder &builder, mlir::linalg::GenericOp op,
+                                      std::optional<unsigned> keep = std::nullopt);
 
 /// True for a product of two matrices that the runtime's library does best.
 bool isMatrixProduct(mlir::linalg::GenericOp op);

@@ -69,7 +69,7 @@ private:
     SmallVector<linalg::GenericOp> collapsed;
     bool flat = llvm::all_of(cluster.ops, isFlat);
     for (linalg::GenericOp op : cluster.ops)
-      collapsed.push_back(collapseLoops(builder, op, /*keepFirst=*/!flat));
+      collapsed.push_back(collapseLoops(builder, op, flat ? std::nullopt : rowLoop(op)));
     SmallVector<Kernel> kernels;
     SmallVector<SmallVector<Span>> spans;
     Value rowElements = constant(1), work = constant(0);
