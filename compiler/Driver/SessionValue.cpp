@@ -68,6 +68,30 @@ Packed describe(void *data, llvm::ArrayRef<int64_t> sizes) {
   return packed;
 }
 
+/// The buffer of an array result as the session keeps it: shared with the input or result that it aliases, otherwise taken
+/// over. Constants lie in the program's own code, which goes when the entry is done, so they are copied.
+std::shared_ptr<void> ownBuffer(const Packed &packed, const SessionLeaf &leaf, llvm::ArrayRef<const SessionLeaf *> inputs,
+                                llvm::ArrayRef<SessionLeaf> earlier) {
+  constexpr int64_t constantMark = 0xdeadbeef; // What MLIR writes where a descriptor's buffer is a constant.
+  void *allocated = reinterpret_cast<void *>(packed.words[0]);
+  char *data = reinterpret_cast<char *>(packed.words[1]) + packed.words[2] * dtypeBytes(leaf.dtype);
+  for (const SessionLeaf *input : inputs)
+    if (input->buffer.get() == allocated && data == allocated)
+      return input->buffer;
+  for (const SessionLeaf &other : earlier)
+    if (other.buffer.get() == allocated && data == allocated)
+      return other.buffer;
+  if (packed.words[0] != constantMark && data == allocated)
+    return std::shared_ptr<void>(allocated, pmap_rt_free);
+  int64_t bytes = dtypeBytes(leaf.dtype);
+  for (int64_t size : leaf.sizes)
+    bytes *= size;
+  void *copy = pmap_rt_alloc(bytes);
+  if (bytes)
+    std::memcpy(copy, data, bytes);
+  return std::shared_ptr<void>(copy, pmap_rt_free);
+}
+
 } // namespace
 
 std::string typeText(const SessionLeaf &leaf) {
@@ -131,15 +155,7 @@ bool callProgram(const pmap_program &program, llvm::ArrayRef<const SessionLeaf *
       std::memcpy(result.scalar.data(), packed.words.data(), result.scalar.size());
     } else {
       result.sizes.assign(packed.words.begin() + 3, packed.words.begin() + 3 + leaf.rank);
-      void *buffer = reinterpret_cast<void *>(packed.words[0]);
-      for (const SessionLeaf *input : inputs)
-        if (input->buffer.get() == buffer)
-          result.buffer = input->buffer; // The program gave an input back.
-      for (const SessionLeaf &other : results)
-        if (other.buffer.get() == buffer && !result.buffer)
-          result.buffer = other.buffer;
-      if (!result.buffer)
-        result.buffer = std::shared_ptr<void>(buffer, pmap_rt_free);
+      result.buffer = ownBuffer(packed, result, inputs, results);
     }
     results.push_back(std::move(result));
   }
