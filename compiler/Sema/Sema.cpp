@@ -233,6 +233,8 @@ void Elaborator::elaborateFunction(const ast::FunctionItem &decl, LoadedModule &
     signature.kind = decl.name.text == "main" ? EntryKind::Main : EntryKind::Export;
     signature.name = decl.name.text;
     signature.declaration = declarationText(*this, decl);
+    if (!decl.resultType)
+      signature.declaration += " -> " + render(result);
     signature.doc = decl.doc;
     signature.symbols.assign(entry.symbols.begin(), entry.symbols.end());
     signature.parameters = entry.leaves;
