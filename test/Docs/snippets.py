@@ -1,0 +1,38 @@
+"""Compiles and runs the programs shown in a page of the documentation.
+
+usage: snippets.py PMAPC PAGE SCRATCH
+
+A block fenced as ```pmap must check without an error, and its tests must pass. One fenced as ```pmap-error E0123 must fail with that
+code. Prints the number of blocks.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+
+def main():
+    pmapc, page, scratch = sys.argv[1:]
+    os.makedirs(scratch, exist_ok=True)
+    text = open(page, encoding="utf-8").read()
+    blocks = re.findall(r"^```(pmap|pmap-error (E\d+))\n(.*?)^```$", text, re.M | re.S)
+    failures = 0
+    for number, (_, code, program) in enumerate(blocks, 1):
+        path = os.path.join(scratch, f"snippet_{number}.pmap")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(program)
+        verbs = ["check"] + (["test"] if not code and re.search(r"^test ", program, re.M) else [])
+        for verb in verbs:
+            done = subprocess.run([pmapc, verb, path], capture_output=True, text=True)
+            fine = done.returncode != 0 and f"[{code}]" in done.stderr if code else done.returncode == 0
+            if not fine:
+                failures += 1
+                print(f"block {number}, pmapc {verb} exits with {done.returncode}:\n{program}\n{done.stdout}{done.stderr}")
+                break
+    print(f"{len(blocks)} blocks, {failures} failed")
+    return 1 if failures or not blocks else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
