@@ -138,6 +138,15 @@ Value Translator::axisSize(StringRef axis, Location loc) {
   // Asked once, at the start of the function: it is a symbol like the sizes that come with the arguments.
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&newFunction.getBody().front());
+  // Outside of any map only `@devices` occurs (contracts.md): the devices at run time.
+  if (!mesh && axis == "devices") {
+    SymbolRefAttr callee =
+        declareRuntimeFunction(module, "pmap_rt_num_devices", FunctionType::get(b.getContext(), {}, {b.getI64Type()}));
+    Value count = func::CallOp::create(b, loc, callee, b.getI64Type(), ValueRange()).getResult(0);
+    Value size = arith::IndexCastOp::create(b, loc, b.getIndexType(), count);
+    sizes.bindAtEntry("@devices", size);
+    return size;
+  }
   MeshAttr owner = mesh;
   if (!owner)
     oldFunction.walk([&](Operation *op) {
