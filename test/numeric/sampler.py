@@ -3,7 +3,11 @@
 
 Each program holds many random expressions over a few inputs: elementwise operations, broadcasting, reductions, scans,
 slices, contractions, comprehensions and loops. A program is a numeric test like any other (see check.py), written from a
-seed, so a failure is reproduced by `sampler.py --seed N --count 1 --keep FOLDER`.
+seed, so a failure is reproduced by `sampler.py --mode MODE --seed N --count 1 --keep FOLDER`. The modes:
+
+    values      the expressions' values
+    gradients   the gradients of their sums, against finite differences
+    parallel    expressions of a block's rows inside a pmap, their sums and extrema over the devices, and gradients of those
 """
 
 import argparse
@@ -31,10 +35,16 @@ class Expression:
 
 
 class Sampler:
-    def __init__(self, seed):
+    def __init__(self, seed, mode="values"):
         self.random = random.Random(seed)
-        self.dtype = self.random.choice(FLOATS)
-        self.extents = {name: self.random.choice(choices) for name, choices in EXTENTS.items()}
+        self.mode = mode
+        # In a block of rows nothing may mix the rows: the split is along n.
+        self.rowwise = mode == "parallel"
+        self.dtype = "f64" if mode == "gradients" else self.random.choice(FLOATS)
+        choices = {"n": (1, 2, 5), "m": (1, 4, 7), "k": (1, 3)} if mode == "gradients" else EXTENTS
+        self.extents = {name: self.random.choice(sizes) for name, sizes in choices.items()}
+        if self.rowwise:
+            self.extents["n"] = 24
         shapes = {"x": "nm", "y": "nm", "v": "m", "w": "n", "t": "mk", "s": ""}
         self.inputs = [Expression(self.dtype, shape, name, name) for name, shape in shapes.items()]
         self.integers = [Expression("i32", "nm", "i", "i"), Expression("i32", "m", "j", "j")]
@@ -61,10 +71,23 @@ class Sampler:
             return self.leaf(shape)
         makers = [self.unary, self.unary, self.binary, self.binary, self.where, self.reduction, self.from_integer]
         if shape:
-            makers += [self.scan, self.slice, self.broadcast, self.loop, self.comprehension]
+            makers += [self.broadcast, self.loop]
+        if self.free_axes(shape):
+            makers += [self.scan, self.slice]
+        if shape and self.free_axes(shape) == list(range(len(shape))):
+            makers += [self.comprehension]
         if len(shape) == 2:
-            makers += [self.transpose, self.contraction]
+            makers += [self.contraction]
+            if not self.rowwise:
+                makers += [self.transpose]
         return self.random.choice(makers)(shape, depth - 1)
+
+    def free_axes(self, shape):
+        """The dimensions whose elements may be mixed."""
+        return [d for d, name in enumerate(shape) if not (self.rowwise and name == "n")]
+
+    def free_names(self):
+        return [name for name in self.extents if not (self.rowwise and name == "n")]
 
     def unary(self, shape, depth):
         a = self.floating(shape, depth)
@@ -124,7 +147,7 @@ class Sampler:
             return self.unary(shape, depth)
         axis = self.random.randrange(len(shape) + 1)
         wider = list(shape)
-        wider.insert(axis, self.choose(*self.extents))
+        wider.insert(axis, self.choose(*self.free_names()))
         a = self.floating(tuple(wider), depth)
         kind = self.choose("sum", "mean", "max", "min")
         scale = f" * {1 / self.extents[wider[axis]]}" if kind == "sum" else ""
@@ -132,7 +155,7 @@ class Sampler:
 
     def scan(self, shape, depth):
         a = self.floating(shape, depth)
-        axis = self.random.randrange(len(shape))
+        axis = self.choose(*self.free_axes(shape))
         scale = 1 / self.extents[shape[axis]]
         return Expression(self.dtype, shape, f"(cumsum({a.pmap}, axis: {axis}) * {scale})",
                           f"(np.cumsum({a.numpy}, axis={axis}) * {scale})")
@@ -140,7 +163,7 @@ class Sampler:
     def slice(self, shape, depth):
         """Two parts of an array, put together again in another order, or its reverse."""
         a = self.floating(shape, depth)
-        d = self.random.randrange(len(shape))
+        d = self.choose(*self.free_axes(shape))
         if self.random.random() < 0.3:
             index = ", ".join(["::-1" if i == d else ":" for i in range(len(shape))])
             return Expression(self.dtype, shape, f"({a.pmap})[{index}]", f"({a.numpy})[{index}]")
@@ -165,7 +188,7 @@ class Sampler:
         return Expression(self.dtype, shape, f"transpose({a.pmap})", f"({a.numpy}).T")
 
     def contraction(self, shape, depth):
-        inner = self.choose(*self.extents)
+        inner = self.choose(*self.free_names())
         a, b = self.floating((shape[0], inner), depth), self.floating((inner, shape[1]), depth)
         scale = 1 / self.extents[inner]
         return Expression(self.dtype, shape, f"(({a.pmap}) @ ({b.pmap}) * {scale})", f"(({a.numpy}) @ ({b.numpy}) * {scale})")
@@ -198,7 +221,7 @@ class Sampler:
     def program(self, leaves):
         """The text of a numeric test."""
         numpy_dtype = {"f32": "np.float32", "f64": "np.float64"}[self.dtype]
-        lines = [f"# targets ref cpu"]
+        lines = ["# devices 1 2 3 4 8"] if self.rowwise else []
         for e in self.inputs:
             extents = ", ".join(str(self.extents[d]) for d in e.shape)
             lines.append(f"# input {e.pmap} = rng.uniform(-2, 2, ({extents}{',' if e.rank == 1 else ''})).astype({numpy_dtype})")
@@ -208,22 +231,53 @@ class Sampler:
                   f"# input p = rng.integers(0, 2, ({n}, {m})).astype(bool)", f"# input q = rng.integers(0, 2, {m}).astype(bool)"]
         # The oracle computes in f64.
         lines += [f"# let {e.pmap} = {e.pmap}.astype(np.float64)" for e in self.inputs]
-        tolerance = "rtol=1e-3, atol=2e-4" if self.dtype == "f32" else "rtol=1e-10, atol=1e-11"
-        shapes = [("n", "m"), ("m", "k"), ("m",), ("n",), ("k",), ()]
-        expressions = [self.floating(self.random.choice(shapes), self.random.randrange(1, 5)) for _ in range(leaves)]
-        lines += [f"# expect[{tolerance}] r{i} = {e.numpy}" for i, e in enumerate(expressions)]
-        parameters = [f"{e.pmap}: {e.dtype}" + (f"[{', '.join(e.shape)}]" if e.shape else "")
-                      for e in self.inputs + self.integers + self.booleans]
-        results = ",\n".join(f"  r{i}: {e.pmap}" for i, e in enumerate(expressions))
-        return "\n".join(lines) + f"\n\nfn main({', '.join(parameters)}) = (\n{results}\n)\n"
+        results = [self.result() for _ in range(leaves)]
+        for i, (e, tolerance, _) in enumerate(results):
+            lines.append(f"# expect[{tolerance}] r{i} = {e.numpy}")
+        parameters = self.inputs + self.integers + self.booleans
+        declared = ", ".join(f"{e.pmap}: {e.dtype}" + (f"[{', '.join(e.shape)}]" if e.shape else "") for e in parameters)
+        body = "(\n" + ",\n".join(f"  r{i}: {e.pmap}" for i, (e, _, _) in enumerate(results)) + "\n)\n"
+        text = "\n".join(lines) + "\n\n"
+        if not self.rowwise:
+            return text + f"fn main({declared}) = {body}"
+        names = ", ".join(e.pmap for e in parameters)
+        split = ", ".join(f"{e.pmap}: 0" for e in parameters if "n" in e.shape)
+        out = ", ".join(f"r{i}: {spec}" for i, (_, _, spec) in enumerate(results))
+        return text + f"fn body({declared}) = {body}\nfn main({declared}) =\n" + \
+            f'  pmap(body, axis: "a", in: ({split}), out: ({out}))({names})\n'
+
+    def result(self):
+        """A leaf: its expression, tolerances, and in parallel its output spec."""
+        depth = self.random.randrange(1, 5)
+        exact = "rtol=1e-3, atol=2e-4" if self.dtype == "f32" else "rtol=1e-10, atol=1e-11"
+        differences = "rtol=1e-5, atol=1e-6"
+        if self.mode == "values":
+            return self.floating(self.choose(("n", "m"), ("m", "k"), ("m",), ("n",), ("k",), ()), depth), exact, ""
+        if self.mode == "gradients":
+            e = self.floating(self.choose(("n", "m"), ("m", "k"), ("n",), ()), depth)
+            return Expression(self.dtype, ("n", "m"), f"grad(fn(x) = sum({e.pmap}))(x)",
+                              f"finite_difference(lambda x: np.sum({e.numpy}), x)"), differences, ""
+        e = self.floating(("n", "m"), depth)
+        kinds = [("{0}", "{1}", exact, "0"),
+                 ('psum(sum({0}, axis: 0), "a") / 24', "np.sum({1}, axis=0) / 24", exact, "_"),
+                 ('pmean(mean({0}, axis: 0), "a")', "np.mean({1}, axis=0)", exact, "_"),
+                 ('pmax(max({0}, axis: 0), "a")', "np.max({1}, axis=0)", exact, "_"),
+                 ('{0} - psum(sum({0}, axis: 0), "a") / 24', "{1} - np.sum({1}, axis=0) / 24", exact, "0")]
+        if self.dtype == "f64":
+            kinds += [('grad(fn(v) = psum(sum({0}), "a"))(v)', "finite_difference(lambda v: np.sum({1}), v)", differences, "_"),
+                      ('grad(fn(v) = pmean(mean({0}), "a"))(v)', "finite_difference(lambda v: np.mean({1}), v)", differences, "_")]
+        pmap, numpy, tolerance, spec = self.random.choice(kinds)
+        return Expression(self.dtype, (), pmap.format(f"({e.pmap})"), numpy.format("", f"({e.numpy})")), tolerance, spec
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pmapc", default="build/bin/pmapc")
+    parser.add_argument("--mode", default="values", choices=["values", "gradients", "parallel"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=4, help="programs")
     parser.add_argument("--leaves", type=int, default=20, help="expressions per program")
+    parser.add_argument("--targets", help="only these targets, separated by commas")
     parser.add_argument("--keep", help="a folder for the programs")
     options = parser.parse_args()
     failed = 0
@@ -233,12 +287,13 @@ def main():
         for seed in range(options.seed, options.seed + options.count):
             path = os.path.join(folder, f"sample{seed}.pmap")
             with open(path, "w") as file:
-                file.write(Sampler(seed).program(options.leaves))
+                file.write(Sampler(seed, options.mode).program(options.leaves))
             test = check.Test(path)
-            for target in test.targets:
-                for problem in check.run(options.pmapc, test, target, 1, scratch):
-                    failed += 1
-                    print(f"seed {seed} on {target}: {problem}")
+            for target in options.targets.split(",") if options.targets else test.targets:
+                for devices in test.devices:
+                    for problem in check.run(options.pmapc, test, target, devices, scratch):
+                        failed += 1
+                        print(f"seed {seed} on {target}, {devices} devices: {problem}")
     return 1 if failed else 0
 
 
