@@ -168,6 +168,9 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
       scope = bind(scope, written.index.text, Value::size(axis.low + Size::symbol(symbol.name), written.index.range),
                    written.index.range);
   }
+  size_t factsBefore = facts.size();
+  for (const Axis &axis : axes)
+    facts.push_back(axis.extent - Size(1)); // the body runs only where there is an element
   VarId savedFirst = std::exchange(firstAssignable, nextVar);
   std::optional<VarId> savedFlag = std::exchange(breakFlag, std::nullopt);
   Store savedStore = store;
@@ -205,6 +208,7 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
           }
     YieldOp::create(builder, loc(e.body->range), yields);
   });
+  facts.truncate(factsBefore);
   firstAssignable = savedFirst;
   breakFlag = savedFlag;
   store = savedStore;

@@ -282,9 +282,19 @@ Value Elaborator::ifExpression(const ast::IfExpr &e, bool asStatement) {
     return Value::error();
   }
   mlir::Value cause = test.getDefiningOp()->getOperand(0);
+  std::shared_ptr<const SizeFacts> says = chosen.is(ValueKind::Array) ? chosen.as<ArrayValue>()->facts : nullptr;
+  auto branchUnder = [&](const ast::Expr *body, bool holds) {
+    size_t before = facts.size();
+    if (says)
+      append_range(facts, holds ? says->whenTrue : says->whenFalse);
+    Value value = branch(body);
+    facts.truncate(before);
+    return value;
+  };
   return conditional(
-      test, varyOf(cause), cause, e.condition->range, "this condition", e.range, [&] { return branch(e.thenBlock.get()); },
-      [&] { return branch(e.elseBranch.get()); }, !asStatement);
+      test, varyOf(cause), cause, e.condition->range, "this condition", e.range,
+      [&] { return branchUnder(e.thenBlock.get(), true); }, [&] { return branchUnder(e.elseBranch.get(), false); },
+      !asStatement);
 }
 
 //===----------------------------------------------------------------------===//
@@ -334,20 +344,41 @@ Value Elaborator::logicalExpression(const ast::BinaryExpr &e) {
   bool scalar = rankOf(lhs) == 0;
   if (scalar && !vary.empty())
     varyingRegions.push_back({&region, vary, e.lhs->range, "the left side of " + what, cause});
+  // What the left side says of sizes holds where the right one is looked at, on scalars.
+  std::shared_ptr<const SizeFacts> left = lhs.as<ArrayValue>()->facts;
+  size_t factsBefore = facts.size();
+  if (left && scalar)
+    append_range(facts, isAnd ? left->whenTrue : left->whenFalse);
   Value rhs;
   inBlock(&block, [&] {
     rhs = expression(*e.rhs);
-    if (!rhs.isError())
+    if (!rhs.isError() && !(rhs.is(ValueKind::Bool) && rhs.as<BoolValue>()->value == isAnd))
       rhs = expectBool(rhs, e.rhs->range);
   });
+  facts.truncate(factsBefore);
   if (scalar && !vary.empty())
     varyingRegions.pop_back();
+  if (const auto *known = rhs.as<BoolValue>(); known && known->value == isAnd) {
+    // Whatever the right side would have checked, `x and true` is x.
+    region.dropAllReferences();
+    eraseScratch(container);
+    return lhs;
+  }
   if (rhs.isError()) {
     region.dropAllReferences();
     eraseScratch(container);
     return rhs;
   }
-  bool pure = all_of(block, [](mlir::Operation &op) { return mlir::isPure(&op); });
+  auto together = std::make_shared<SizeFacts>();
+  for (const std::shared_ptr<const SizeFacts> &part : {left, rhs.is(ValueKind::Array) ? rhs.as<ArrayValue>()->facts : nullptr})
+    if (part)
+      append_range(isAnd ? together->whenTrue : together->whenFalse, isAnd ? part->whenTrue : part->whenFalse);
+  bool pure = all_of(block, [](mlir::Operation &op) {
+    // An index always fits 64 bits, and a float of some value.
+    if (auto from = dyn_cast<FromIndexOp>(&op))
+      return !from.getType().getElementType().isInteger() || from.getType().getElementTypeBitWidth() == 64;
+    return mlir::isPure(&op);
+  });
   mlir::Location at = loc(e.opRange);
   if (pure || !scalar || rankOf(rhs) != 0) {
     // Nested containers aside, everything moves out to here.
@@ -359,7 +390,7 @@ Value Elaborator::logicalExpression(const ast::BinaryExpr &e) {
     mlir::Value x = operands[0].as<ArrayValue>()->ssa, y = operands[1].as<ArrayValue>()->ssa;
     mlir::Value both = isAnd ? mlir::arith::AndIOp::create(builder, at, x, y).getResult()
                              : mlir::arith::OrIOp::create(builder, at, x, y).getResult();
-    return Value::array(both, DType::Bool, e.range);
+    return Value::withFacts(Value::array(both, DType::Bool, e.range), together);
   }
   VarySet all = unionOf(vary, varyOf(rhs));
   mlir::Value test = ToBoolOp::create(builder, at, builder.getI1Type(), cause);
@@ -378,7 +409,7 @@ Value Elaborator::logicalExpression(const ast::BinaryExpr &e) {
   other.front().clear();
   inBlock(&other.front(), [&] { mlir::scf::YieldOp::create(builder, at, known); });
   eraseScratch(container);
-  return Value::array(op.getResult(0), DType::Bool, e.range);
+  return Value::withFacts(Value::array(op.getResult(0), DType::Bool, e.range), together);
 }
 
 } // namespace pmap::sema

@@ -181,6 +181,11 @@ public:
   /// Proofs; "not provable" is false.
   bool provablyEqual(const Size &a, const Size &b) const { return a == b; }
   bool provablyNonNegative(const Size &size) const;
+  /// Sizes known to be at least 0 at the insertion point: loops around it have a first iteration, conditions hold.
+  llvm::SmallVector<Size, 8> facts;
+  /// Whether a comparison of two sizes always has one outcome; and what its outcome says.
+  std::optional<bool> provableComparison(ast::BinaryOp op, const Size &a, const Size &b) const;
+  static std::shared_ptr<const SizeFacts> factsOf(ast::BinaryOp op, const Size &a, const Size &b);
   bool provablyLess(const Size &a, const Size &b) const;
   bool provablyAtMost(const Size &a, const Size &b) const;
   /// Reports E0401, naming both birthplaces, unless the sizes are equal.
@@ -378,6 +383,9 @@ public:
 
 private:
   friend class LoopBuilder;
+  mutable unsigned proofSteps = 0;
+  bool nonNegativeByBounds(const Size &size) const;
+  mlir::Value indexArithmetic(const Size &size, mlir::Location at, SourceRange range);
   void elaborateFunction(const ast::FunctionItem &decl, LoadedModule &module, mlir::ModuleOp into, bool isEntry);
   void elaborateTest(const ast::TestItem &test, LoadedModule &module, mlir::ModuleOp into, unsigned number);
   void finishEntry(mlir::func::FuncOp function, const Value &result, SourceRange at, bool isEntry,

@@ -106,7 +106,7 @@ Value Elaborator::nameExpression(const ast::NameExpr &e) {
 /// The same value at the place where it is used, so that messages and fix-its point there and not at its definition.
 Value Elaborator::atUse(const Value &value, SourceRange range) {
   if (const auto *array = value.as<ArrayValue>())
-    return Value::scalar(array->ssa, array->dtype, range, array->weak, array->recipe);
+    return Value::withFacts(Value::scalar(array->ssa, array->dtype, range, array->weak, array->recipe), array->facts);
   if (const auto *integer = value.as<IntValue>())
     return Value::integer(integer->value, range);
   if (const auto *floating = value.as<FloatValue>())

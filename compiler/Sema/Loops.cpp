@@ -271,7 +271,9 @@ void LoopBuilder::buildFor(const Size &low, const Size &high, mlir::Value lowInd
     SmallVector<Value> leaves;
     bool changed = false, ok = false;
     SmallVector<mlir::Value> yields;
+    size_t factsBefore = e.facts.size();
     e.inBlock(&block, [&] {
+      e.facts.push_back(high - low - Size(1)); // the body runs only where there is an iteration
       bindIndex(block.getArgument(0));
       e.blockExpression(body, /*asStatement=*/true);
       ok = leave(changed, leaves);
@@ -280,6 +282,7 @@ void LoopBuilder::buildFor(const Size &low, const Size &high, mlir::Value lowInd
       if (ok && !changed)
         yields = valuesOf(leaves);
     });
+    e.facts.truncate(factsBefore);
     if (!tripVary.empty())
       e.varyingRegions.pop_back();
     e.store = before;
@@ -344,6 +347,7 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
     e.store = before;
     enter(testBlock.getArguments().drop_front(counts));
     mlir::Value decision, cause;
+    std::shared_ptr<const SizeFacts> says;
     VarySet vary = boundVary;
     e.inBlock(&testBlock, [&] {
       auto both = [&](mlir::Value a, mlir::Value b) {
@@ -363,6 +367,7 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
       }
       if (condition) {
         Value written = e.expression(*condition);
+        says = written.is(ValueKind::Array) ? written.as<ArrayValue>()->facts : nullptr;
         mlir::Value test = e.condition(written, condition->range, "the condition of `while`");
         if (test) {
           mlir::Value tensor = test.getDefiningOp()->getOperand(0);
@@ -388,6 +393,9 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
     SmallVector<Value> leaves;
     bool changed = regionVary != conditionVary, ok = false;
     SmallVector<mlir::Value> yields;
+    size_t factsBefore = e.facts.size();
+    if (says)
+      append_range(e.facts, says->whenTrue);
     e.inBlock(&workBlock, [&] {
       if (counts)
         bindIndex(workBlock.getArgument(0));
@@ -408,6 +416,7 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
         }
       }
     });
+    e.facts.truncate(factsBefore);
     if (!regionVary.empty())
       e.varyingRegions.pop_back();
     conditionVary = regionVary;

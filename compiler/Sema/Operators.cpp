@@ -250,6 +250,10 @@ Value Elaborator::binary(BinaryOp op, Value lhs, Value rhs, SourceRange range, S
     default:
       break;
     }
+    std::shared_ptr<const SizeFacts> says = factsOf(op, a, b);
+    if (comparison)
+      if (std::optional<bool> known = provableComparison(op, a, b))
+        return Value::boolean(*known, range);
     std::shared_ptr<const SizeRecipe> recipe = combine(op, lhs, rhs);
     // Sizes are 64-bit, and a quotient of sizes is a weak float.
     DType wide = op == BinaryOp::Div || op == BinaryOp::Pow ? DType::F64 : DType::I64;
@@ -257,7 +261,8 @@ Value Elaborator::binary(BinaryOp op, Value lhs, Value rhs, SourceRange range, S
     rhs = convert(rhs, wide, rhs.range());
     Value result = elementwise(op, lhs, rhs, range, opRange, what);
     const auto *array = result.as<ArrayValue>();
-    return array && !comparison ? Value::scalar(array->ssa, array->dtype, range, /*weak=*/true, recipe) : result;
+    return array && !comparison ? Value::scalar(array->ssa, array->dtype, range, /*weak=*/true, recipe)
+                                : Value::withFacts(result, says);
   }
 
   // `/` of weak integers is a weak float, and so is what two weak values computed from sizes give.
@@ -432,7 +437,10 @@ Value Elaborator::unaryExpression(const ast::UnaryExpr &e) {
     return error(Code::E0305, e.range, "`not` is for bool: expected bool, got " + render(made))
         .fix(e.operand->range, "(" + e.operand->range.text() + " != 0)");
   Emitter emit{*this, loc(e.range), e.range};
-  return Value::array(emit.make<XOrIOp>(array->ssa, emit.constantLike(1, DType::Bool, array->ssa)), DType::Bool, e.range);
+  Value result = Value::array(emit.make<XOrIOp>(array->ssa, emit.constantLike(1, DType::Bool, array->ssa)), DType::Bool, e.range);
+  if (!array->facts)
+    return result;
+  return Value::withFacts(result, std::make_shared<SizeFacts>(SizeFacts{array->facts->whenFalse, array->facts->whenTrue}));
 }
 
 //===----------------------------------------------------------------------===//

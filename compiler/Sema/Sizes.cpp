@@ -69,36 +69,65 @@ mlir::Value Elaborator::indexOf(const Size &size, SourceRange range) {
       return symbol->ssa;
 
   // A polynomial of loop indices is index arithmetic; everything else is for the lowering, which computes each once.
-  bool ofIndices = false, simple = true;
-  for (const std::string &name : size.symbols()) {
+  bool ofIndices = any_of(size.symbols(), [&](const std::string &name) {
     const SizeSymbol *symbol = findSymbol(name);
-    ofIndices |= symbol && symbol->ssa && !symbol->bound;
-  }
-  for (const Size::Term &term : size.terms()) {
-    simple &= term.coefficient.den == 1;
-    for (const Size::Factor &factor : term.factors)
-      simple &= factor.atom->kind == SizeAtom::Symbol && factor.power > 0 && factor.power < 4;
-  }
-  if (ofIndices && simple) {
-    mlir::Value sum;
-    auto constantIndex = [&](int64_t v) { return mlir::arith::ConstantIndexOp::create(builder, at, v).getResult(); };
-    for (const Size::Term &term : size.terms()) {
-      mlir::Value product;
-      for (const Size::Factor &factor : term.factors)
-        for (int i = 0; i < factor.power; ++i) {
-          mlir::Value one = indexOf(Size::symbol(factor.atom->text), range);
-          product = product ? mlir::arith::MulIOp::create(builder, at, product, one).getResult() : one;
-        }
-      if (!product)
-        product = constantIndex(term.coefficient.num);
-      else if (term.coefficient.num != 1)
-        product = mlir::arith::MulIOp::create(builder, at, product, constantIndex(term.coefficient.num));
-      sum = sum ? mlir::arith::AddIOp::create(builder, at, sum, product).getResult() : product;
-    }
-    return sum;
-  }
+    return symbol && symbol->ssa && !symbol->bound;
+  });
+  if (ofIndices)
+    if (mlir::Value value = indexArithmetic(size, at, range))
+      return value;
   bindSymbolsOf(size);
   return SizeOp::create(builder, at, builder.getIndexType(), size.str());
+}
+
+/// The size as instructions; null when it holds an exact quotient, or a division that might be by zero: those need the checks
+/// that `pmap.size` makes.
+mlir::Value Elaborator::indexArithmetic(const Size &size, mlir::Location at, SourceRange range) {
+  using namespace mlir::arith;
+  auto possible = [&](const Size::Term &term) {
+    return term.coefficient.den == 1 && all_of(term.factors, [&](const Size::Factor &factor) {
+             const SizeAtom &atom = *factor.atom;
+             bool divides = atom.kind == SizeAtom::FloorDiv || atom.kind == SizeAtom::Mod;
+             return factor.power > 0 && factor.power < 4 && atom.kind != SizeAtom::Divisor &&
+                    (!divides || provablyNonNegative(atom.operands[1] - Size(1)));
+           });
+  };
+  if (!all_of(size.terms(), possible))
+    return {};
+  auto constantIndex = [&](int64_t v) { return ConstantIndexOp::create(builder, at, v).getResult(); };
+  auto atomValue = [&](const SizeAtom &atom) -> mlir::Value {
+    if (atom.kind == SizeAtom::Symbol)
+      return indexOf(Size::symbol(atom.text), range);
+    mlir::Value p = indexOf(atom.operands[0], range), q = indexOf(atom.operands[1], range);
+    if (atom.kind == SizeAtom::Min)
+      return MinSIOp::create(builder, at, p, q);
+    if (atom.kind == SizeAtom::Max)
+      return MaxSIOp::create(builder, at, p, q);
+    bool plain = provablyNonNegative(atom.operands[0]);
+    if (atom.kind == SizeAtom::FloorDiv)
+      return plain ? DivUIOp::create(builder, at, p, q).getResult() : FloorDivSIOp::create(builder, at, p, q).getResult();
+    if (plain)
+      return RemUIOp::create(builder, at, p, q);
+    // The divisor is positive, so a negative rest is below it by exactly one divisor.
+    mlir::Value rest = RemSIOp::create(builder, at, p, q);
+    mlir::Value below = CmpIOp::create(builder, at, CmpIPredicate::slt, rest, constantIndex(0));
+    return SelectOp::create(builder, at, below, AddIOp::create(builder, at, rest, q), rest);
+  };
+  mlir::Value sum;
+  for (const Size::Term &term : size.terms()) {
+    mlir::Value product;
+    for (const Size::Factor &factor : term.factors)
+      for (int i = 0; i < factor.power; ++i) {
+        mlir::Value one = atomValue(*factor.atom);
+        product = product ? MulIOp::create(builder, at, product, one).getResult() : one;
+      }
+    if (!product)
+      product = constantIndex(term.coefficient.num);
+    else if (term.coefficient.num != 1)
+      product = MulIOp::create(builder, at, product, constantIndex(term.coefficient.num));
+    sum = sum ? AddIOp::create(builder, at, sum, product).getResult() : product;
+  }
+  return sum ? sum : constantIndex(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,6 +302,17 @@ std::optional<SmallVector<Size>> Elaborator::shapeOf(const Value &value, StringR
 //===----------------------------------------------------------------------===//
 
 bool Elaborator::provablyNonNegative(const Size &size) const {
+  proofSteps = 0;
+  if (nonNegativeByBounds(size))
+    return true;
+  // Where a fact f >= 0 holds, size >= 0 follows from size - f >= 0.
+  return any_of(facts, [&](const Size &fact) { return nonNegativeByBounds(size - fact); });
+}
+
+bool Elaborator::nonNegativeByBounds(const Size &size) const {
+  // Trying every order of many indices would take long; giving up only means a check at run time.
+  if (++proofSteps > 500)
+    return false;
   if (size.provablyNonNegative()) {
     // The polynomials' own proof takes every symbol to be at least 0; an index of a loop that starts below is not.
     bool sound = all_of(size.symbols(), [&](const std::string &name) {
@@ -282,7 +322,7 @@ bool Elaborator::provablyNonNegative(const Size &size) const {
     if (sound)
       return true;
   }
-  // Replaces an index by the end of its range at which the size is least, one index at a time.
+  // Replaces an index by the end of its range at which the size is least, one index at a time. A rest is an index, too.
   for (const std::string &name : size.symbols()) {
     auto found = symbols.find(name);
     if (found == symbols.end() || !found->second->low || !found->second->high)
@@ -291,12 +331,66 @@ bool Elaborator::provablyNonNegative(const Size &size) const {
     if (!linear)
       continue;
     const auto &[slope, rest] = *linear;
-    if (provablyNonNegative(slope))
-      return provablyNonNegative(size.substitute(name, *found->second->low));
-    if (provablyNonNegative(-slope))
-      return provablyNonNegative(size.substitute(name, *found->second->high - Size(1)));
+    if (nonNegativeByBounds(slope) && nonNegativeByBounds(size.substitute(name, *found->second->low)))
+      return true;
+    if (nonNegativeByBounds(-slope) && nonNegativeByBounds(size.substitute(name, *found->second->high - Size(1))))
+      return true;
   }
+  // p % q lies below a positive q: size = c + k * mod(p, q) is at least c for k >= 0, and c + k * (q - 1) for k < 0.
+  for (const Size::Term &term : size.terms())
+    if (term.factors.size() == 1 && term.factors[0].power == 1 && term.factors[0].atom->kind == SizeAtom::Mod &&
+        term.coefficient.den == 1) {
+      const SizeAtom &atom = *term.factors[0].atom;
+      const Size &p = atom.operands[0], &q = atom.operands[1];
+      Size rest = size - Size(term.coefficient.num) * Size::mod(p, q);
+      bool positive = any_of(facts, [&](const Size &f) { return f == q - Size(1); }) || (q - Size(1)).provablyNonNegative();
+      if (positive && !(rest == size))
+        return nonNegativeByBounds(term.coefficient.num >= 0 ? rest : rest + Size(term.coefficient.num) * (q - Size(1)));
+    }
   return false;
+}
+
+std::optional<bool> Elaborator::provableComparison(ast::BinaryOp op, const Size &a, const Size &b) const {
+  std::shared_ptr<const SizeFacts> says = factsOf(op, a, b);
+  if (!says)
+    return std::nullopt;
+  if (!says->whenTrue.empty() && all_of(says->whenTrue, [&](const Size &size) { return provablyNonNegative(size); }))
+    return true;
+  if (!says->whenFalse.empty() && all_of(says->whenFalse, [&](const Size &size) { return provablyNonNegative(size); }))
+    return false;
+  return std::nullopt;
+}
+
+std::shared_ptr<const SizeFacts> Elaborator::factsOf(ast::BinaryOp op, const Size &a, const Size &b) {
+  auto says = std::make_shared<SizeFacts>();
+  Size less = b - a - Size(1), atMost = b - a, greater = a - b - Size(1), atLeast = a - b;
+  switch (op) {
+  case ast::BinaryOp::Lt:
+    says->whenTrue = {less};
+    says->whenFalse = {atLeast};
+    break;
+  case ast::BinaryOp::Le:
+    says->whenTrue = {atMost};
+    says->whenFalse = {greater};
+    break;
+  case ast::BinaryOp::Gt:
+    says->whenTrue = {greater};
+    says->whenFalse = {atMost};
+    break;
+  case ast::BinaryOp::Ge:
+    says->whenTrue = {atLeast};
+    says->whenFalse = {less};
+    break;
+  case ast::BinaryOp::Eq:
+    says->whenTrue = {atMost, atLeast};
+    break;
+  case ast::BinaryOp::Ne:
+    says->whenFalse = {atMost, atLeast};
+    break;
+  default:
+    return nullptr;
+  }
+  return says;
 }
 
 bool Elaborator::provablyLess(const Size &a, const Size &b) const { return provablyNonNegative(b - a - Size(1)); }

@@ -39,6 +39,14 @@ Value Value::error() {
 Value Value::array(mlir::Value ssa, DType dtype, SourceRange range, bool weak) {
   return ssa ? make<ArrayValue>(ssa, dtype, weak, range) : error();
 }
+Value Value::withFacts(const Value &boolean, std::shared_ptr<const SizeFacts> facts) {
+  const auto *array = boolean.as<ArrayValue>();
+  if (!array || !facts)
+    return boolean;
+  auto data = std::make_shared<ArrayValue>(array->ssa, array->dtype, array->weak, array->range);
+  data->facts = std::move(facts);
+  return Value(std::shared_ptr<const ValueData>(std::move(data)));
+}
 Value Value::integer(int64_t v, SourceRange range) { return make<IntValue>(v, range); }
 Value Value::floating(double v, SourceRange range, bool isQuotient) {
   auto data = std::make_shared<FloatValue>(v, range);

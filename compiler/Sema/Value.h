@@ -50,6 +50,7 @@ enum class ValueKind {
 
 struct ValueData;
 struct SizeRecipe;
+struct SizeFacts;
 
 /// A handle on an immutable value; null means "absent" (an argument that was not given).
 class Value {
@@ -74,6 +75,8 @@ public:
   // Makers.
   static Value error();
   static Value array(mlir::Value ssa, DType dtype, SourceRange range, bool weak = false);
+  /// The same bool with what it says of sizes.
+  static Value withFacts(const Value &boolean, std::shared_ptr<const SizeFacts> facts);
   static Value integer(int64_t v, SourceRange range);
   static Value floating(double v, SourceRange range, bool isQuotient = false);
   static Value scalar(mlir::Value ssa, DType dtype, SourceRange range, bool weak, std::shared_ptr<const SizeRecipe> recipe);
@@ -106,7 +109,6 @@ struct ValueData {
 /// A tensor of the IR. Its sizes and variance are read from its type (`Elaborator::sizesOf`, `varyOf`); its dtype is kept
 /// here because the IR's integers are signless. A weak array is a computed value that no dtype has claimed yet (`n / 2`,
 /// a loop variable that began as a literal): integers are held as i64, floats as f64, and it converts to whatever it meets.
-struct SizeRecipe;
 struct ArrayValue : ValueData {
   static constexpr ValueKind kKind = ValueKind::Array;
   ArrayValue(mlir::Value ssa, DType dtype, bool weak, SourceRange range)
@@ -116,6 +118,14 @@ struct ArrayValue : ValueData {
   bool weak;
   /// For a scalar computed from integers and sizes by arithmetic: what it means where it is used as a size.
   std::shared_ptr<const SizeRecipe> recipe;
+  /// For a bool scalar that compares sizes: what its truth says of them.
+  std::shared_ptr<const SizeFacts> facts;
+};
+
+/// Sizes that are at least 0 where a condition holds, and where it does not. Indexing under `if i > 0 { x[i - 1] }` is proved
+/// in range by them.
+struct SizeFacts {
+  llvm::SmallVector<Size, 2> whenTrue, whenFalse;
 };
 
 /// The polynomial that an integer scalar is, over placeholders for the scalars it was computed from: `i*b` with `b: i32` is
