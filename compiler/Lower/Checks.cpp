@@ -221,6 +221,13 @@ void Translator::translateBindSize(BindSizeOp op) {
   set(op, value);
 }
 
+std::pair<int64_t, int64_t> rangeOfInteger(IntegerType type, bool isUnsigned) {
+  unsigned width = type.getWidth();
+  if (isUnsigned)
+    return {0, width >= 63 ? std::numeric_limits<int64_t>::max() : (int64_t(1) << width) - 1};
+  return {APInt::getSignedMinValue(width).getSExtValue(), APInt::getSignedMaxValue(width).getSExtValue()};
+}
+
 void Translator::translateFromIndex(FromIndexOp op) {
   Location loc = op.getLoc();
   Type type = cast<RankedTensorType>(op.getType()).getElementType();
@@ -231,16 +238,13 @@ void Translator::translateFromIndex(FromIndexOp op) {
     set(op, arith::SIToFPOp::create(b, loc, type, wide));
     return;
   }
-  unsigned width = integer.getWidth();
   bool isUnsigned = op.getIsUnsigned();
-  // A loop or comprehension index is below a bound that nobody's memory exceeds, but the bound may still exceed i32.
-  if (!hoisted.contains(op) && (width < 64 || isUnsigned)) {
-    APInt largest = isUnsigned ? APInt::getMaxValue(width).zextOrTrunc(64) : APInt::getSignedMaxValue(width).sext(64);
-    APInt least = isUnsigned ? APInt::getZero(64) : APInt::getSignedMinValue(width).sext(64);
-    Value bad = compare(b, loc, CmpIPredicate::slt, value, index(least.getSExtValue(), loc));
-    if (width < 64)
-      bad = anyOf(b, loc, bad, compare(b, loc, CmpIPredicate::sgt, value, index(largest.getSExtValue(), loc)));
-    failIf(b, loc, bad, PMAP_FAIL_NARROW, {value}, ((isUnsigned ? "u" : "i") + Twine(width)).str());
+  if (!hoisted.contains(op) && (integer.getWidth() < 64 || isUnsigned)) {
+    auto [least, greatest] = rangeOfInteger(integer, isUnsigned);
+    Value bad = compare(b, loc, CmpIPredicate::slt, value, index(least, loc));
+    if (greatest != std::numeric_limits<int64_t>::max())
+      bad = anyOf(b, loc, bad, compare(b, loc, CmpIPredicate::sgt, value, index(greatest, loc)));
+    failIf(b, loc, bad, PMAP_FAIL_NARROW, {value}, ((isUnsigned ? "u" : "i") + Twine(integer.getWidth())).str());
   }
   set(op, arith::IndexCastOp::create(b, loc, type, value));
 }

@@ -211,14 +211,16 @@ void Translator::hoistChecks(const IndexSpace &space) {
       hoisted.insert(check);
     } else if (auto narrow = dyn_cast<FromIndexOp>(inner)) {
       auto type = dyn_cast<IntegerType>(cast<RankedTensorType>(narrow.getType()).getElementType());
-      auto number = space.numberOf(narrow.getIndex());
-      if (hoisted.contains(narrow) || !type || type.getWidth() >= 64 || !number)
+      if (hoisted.contains(narrow) || !type || (type.getWidth() >= 64 && !narrow.getIsUnsigned()))
         continue;
-      unsigned bits = type.getWidth() - (narrow.getIsUnsigned() ? 0 : 1);
-      Value bound = space.bounds[*number];
-      Value bad = arith::CmpIOp::create(b, loc, CmpIPredicate::sgt, bound, index(int64_t(1) << bits, loc));
-      bad = arith::AndIOp::create(b, loc, anyPoint(loc), bad);
-      failIf(b, loc, bad, PMAP_FAIL_NARROW, {arith::SubIOp::create(b, loc, bound, index(1, loc))},
+      auto range = rangeOf(narrow.getIndex(), space);
+      if (!range)
+        continue;
+      auto [least, greatest] = rangeOfInteger(type, narrow.getIsUnsigned());
+      Value below = arith::CmpIOp::create(b, loc, CmpIPredicate::slt, range->low, index(least, loc));
+      Value above = arith::CmpIOp::create(b, loc, CmpIPredicate::sgt, range->high, index(greatest, loc));
+      Value bad = arith::AndIOp::create(b, loc, anyPoint(loc), arith::OrIOp::create(b, loc, below, above));
+      failIf(b, loc, bad, PMAP_FAIL_NARROW, {arith::SelectOp::create(b, loc, below, range->low, range->high)},
              ((narrow.getIsUnsigned() ? "u" : "i") + Twine(type.getWidth())).str());
       hoisted.insert(narrow);
     }

@@ -78,7 +78,8 @@ Value SizeValues::get(const Size &size, Location loc) {
     for (const Size::Factor &factor : term.factors)
       for (const Size &operand : factor.atom->operands)
         get(operand, loc);
-  OpBuilder builder(level.block->getParentOp()->getContext());
+  // The block may be in an op that is still being built and has no parent yet.
+  OpBuilder builder(loc.getContext());
   if (level.last)
     builder.setInsertionPointAfter(level.last);
   else

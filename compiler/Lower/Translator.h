@@ -125,6 +125,7 @@ private:
   void translateReshape(ReshapeOp op);
   void translateConcat(ConcatOp op);
   void translatePad(PadOp op);
+  void translateSort(mlir::Operation *op, mlir::Value input, int64_t dim, bool descending, bool isUnsigned, bool indices);
   void translateSlice(SliceOp op);
   void translateUpdateSlice(UpdateSliceOp op);
   void translateExtract(ExtractOp op);
@@ -208,6 +209,9 @@ private:
 /// The identity of a reduction, and its combination; `type` is the element type it runs in.
 mlir::TypedAttr reductionIdentity(mlir::OpBuilder &builder, ReductionKind kind, mlir::Type type);
 mlir::Value combine(mlir::OpBuilder &builder, mlir::Location loc, ReductionKind kind, mlir::Value lhs, mlir::Value rhs);
+
+/// The least and the greatest value of an integer type that an int64 can hold.
+std::pair<int64_t, int64_t> rangeOfInteger(mlir::IntegerType type, bool isUnsigned);
 
 /// The runtime's number for an element type, seen as unsigned or not; its name, and the number of a name.
 int32_t runtimeDType(mlir::Type element, bool isUnsigned = false);

@@ -111,6 +111,11 @@ int64_t pmap_rt_threads(void);
 /// pmap_failure; a, b, c are what its format names.
 PMAP_NORETURN void pmap_rt_fail(const pmap_site *site, int32_t kind, int64_t a, int64_t b, int64_t c);
 
+/// Sorts along one dimension of an array [outer, length, inner], stably and with NaN last in either direction. With `indices`
+/// the result is the permutation, of i32, instead of the sorted elements.
+void pmap_rt_sort(int32_t dtype, int32_t descending, int32_t indices, int64_t outer, int64_t length, int64_t inner,
+                  const void *in, void *out);
+
 /// Prints one line. `format` holds one `{}` per value (`{{` and `}}` are braces); values are in packed form, printed as
 /// NumPy prints them. Inside a map on more than one device the line begins with the device, `[device 1] `.
 void pmap_rt_print(const pmap_site *site, const char *format, int32_t count, const int32_t *dtypes,
