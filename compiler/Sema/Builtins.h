@@ -16,8 +16,8 @@ struct Operand {
   int64_t rank() const { return mlir::cast<mlir::RankedTensorType>(ssa.getType()).getRank(); }
 };
 
-/// The message kinds every builtin needs, and its arguments read as what they must be. Each reader reports what is wrong
-/// and returns nothing then; the handler just returns Value::error().
+/// The message kinds every builtin needs, and its arguments read as what they must be. Each reader reports what is
+/// wrong and returns nothing then; the handler just returns Value::error().
 class Arguments {
 public:
   explicit Arguments(CallContext &c) : c(c), e(c.e) {}

@@ -46,8 +46,9 @@ Value scatterInto(CallContext &c, const Operand &x, const Operand &indices, cons
   if (!data)
     return Value::error();
   if (data->dtype != x.dtype)
-    return c.e.error(Code::E0320, updates.range(), "`" + c.builtin.name + "` needs updates of the array's dtype " +
-                                                       dtypeName(x.dtype) + ", got " + c.e.render(given));
+    return c.e.error(Code::E0320, updates.range(),
+                     "`" + c.builtin.name + "` needs updates of the array's dtype " + dtypeName(x.dtype) + ", got " +
+                         c.e.render(given));
   Sizes sizes = m.sizes(x.ssa), wanted = m.sizes(indices.ssa);
   wanted.insert(wanted.begin(), sizes.begin(), sizes.begin() + dim);
   wanted.append(sizes.begin() + dim + 1, sizes.end());
@@ -57,8 +58,9 @@ Value scatterInto(CallContext &c, const Operand &x, const Operand &indices, cons
   for (size_t i = 0; fits && i < mine.size(); ++i)
     fits = mine[i].isConstant(1) || mine[i] == wanted[i + shift];
   if (!fits) {
-    Report report = c.e.error(Code::E0401, updates.range(), "`" + c.builtin.name + "` needs updates of shape " +
-                                                                c.e.render(wanted) + ", got " + c.e.render(mine));
+    Report report = c.e.error(Code::E0401, updates.range(),
+                              "`" + c.builtin.name + "` needs updates of shape " + c.e.render(wanted) + ", got " +
+                                  c.e.render(mine));
     for (const Sizes *list : {&wanted, &mine})
       for (const Size &size : *list)
         c.e.noteBirths(report, size);
@@ -95,8 +97,8 @@ Value segmentSum(CallContext &c) {
   Emit m(c);
   Sizes sizes = m.sizes(values.ssa), idSizes = m.sizes(ids.ssa);
   if (idSizes.size() != 1 || sizes.empty())
-    return c.e.error(Code::E0403, ids.range, "`segment_sum` needs a vector of ids, one per row, got " +
-                                                 c.e.renderArray(ids.dtype, idSizes));
+    return c.e.error(Code::E0403, ids.range,
+                     "`segment_sum` needs a vector of ids, one per row, got " + c.e.renderArray(ids.dtype, idSizes));
   if (!c.e.expectEqual(sizes[0], idSizes[0], c.range,
                        "`segment_sum` needs one id per row, got " + c.e.renderArray(values.dtype, sizes) + " and " +
                            c.e.renderArray(ids.dtype, idSizes)))
@@ -105,7 +107,8 @@ Value segmentSum(CallContext &c) {
   mlir::Value rows = m.convert(values.ssa, values.dtype, dtype);
   sizes[0] = *count;
   mlir::Value zeros = c.e.splat(c.e.constantInt(0, dtype, c.range), sizes, c.range);
-  return scatterInto(c, {zeros, dtype, values.range}, ids, Value::array(rows, dtype, values.range), 0, ReductionKind::Sum);
+  return scatterInto(c, {zeros, dtype, values.range}, ids, Value::array(rows, dtype, values.range), 0,
+                     ReductionKind::Sum);
 }
 
 /// histogram(x, k, low:, high:): how many elements fall into each of k equal bins of [low, high]; others are left out.
@@ -164,8 +167,9 @@ Value searchSorted(CallContext &c) {
   if (!sorted || !v)
     return Value::error();
   if (sorted.rank() != 1)
-    return c.e.error(Code::E0403, sorted.range, "`searchsorted` needs a sorted vector, got " +
-                                                    c.e.renderArray(sorted.dtype, c.e.sizesOf(sorted.ssa)));
+    return c.e.error(Code::E0403, sorted.range,
+                     "`searchsorted` needs a sorted vector, got " +
+                         c.e.renderArray(sorted.dtype, c.e.sizesOf(sorted.ssa)));
   Emit m(c);
   Sizes grid = m.sizes(v.ssa);
   SmallVector<int64_t, 4> dims;

@@ -1,4 +1,5 @@
-// Contractions: `@`, dot, outer, einsum and trace. All of them label the dimensions of their operands and meet in `contract`.
+// Contractions: `@`, dot, outer, einsum and trace. All of them label the dimensions of their operands and meet in
+// `contract`.
 
 #include "compiler/Sema/Builtins.h"
 
@@ -71,7 +72,8 @@ mlir::Value contract(Emit &m, Labelled a, Labelled b, ArrayRef<int> result) {
     if (a.find(label) < 0)
       order.push_back(label);
   if (!lhsContract.empty()) {
-    mlir::Value product = DotOp::create(m.builder, m.loc, sides[0], sides[1], lhsBatch, rhsBatch, lhsContract, rhsContract);
+    mlir::Value product =
+        DotOp::create(m.builder, m.loc, sides[0], sides[1], lhsBatch, rhsBatch, lhsContract, rhsContract);
     return arrange(m, {product, order}, result);
   }
   // Nothing is summed: an elementwise product of the two, each spread over the result.
@@ -267,9 +269,10 @@ Value einsum(CallContext &c) {
   if (!subscripts)
     return Value::error();
   if (operands.size() != subscripts->operands.size())
-    return c.e.error(Code::E0411, c.range, "`einsum`: \"" + text->text + "\" has subscripts for " +
-                                               std::to_string(subscripts->operands.size()) + " operands, got " +
-                                               std::to_string(operands.size()));
+    return c.e.error(Code::E0411, c.range,
+                     "`einsum`: \"" + text->text + "\" has subscripts for " +
+                         std::to_string(subscripts->operands.size()) + " operands, got " +
+                         std::to_string(operands.size()));
   auto dtype = c.e.commonDType(operands, c.range, "`einsum`");
   if (!dtype)
     return Value::error();
@@ -282,13 +285,15 @@ Value einsum(CallContext &c) {
     if (!x)
       return Value::error();
     if (x.rank() != int64_t(labels.size()))
-      return c.e.error(Code::E0411, x.range, "`einsum`: expected an array with " + std::to_string(labels.size()) +
-                                                 " dimensions, got " + shown(c.e, x));
+      return c.e.error(Code::E0411, x.range,
+                       "`einsum`: expected an array with " + std::to_string(labels.size()) + " dimensions, got " +
+                           shown(c.e, x));
     for (auto [label, size] : llvm::zip(labels, c.e.sizesOf(x.ssa))) {
       auto [known, fresh] = sizeOfLabel.try_emplace(label, size, x.range);
-      if (!fresh && !c.e.expectEqual(known->second.first, size, x.range,
-                                     "`einsum`: '" + std::string(1, char(label)) + "' is " +
-                                         c.e.render(known->second.first) + " before, and " + c.e.render(size) + " here"))
+      if (!fresh &&
+          !c.e.expectEqual(known->second.first, size, x.range,
+                           "`einsum`: '" + std::string(1, char(label)) + "' is " + c.e.render(known->second.first) +
+                               " before, and " + c.e.render(size) + " here"))
         return Value::error();
     }
     arrays.push_back({m.convert(x.ssa, *dtype, sum), labels});
@@ -320,15 +325,17 @@ Value matmulBuiltin(CallContext &c) { return c.e.matmul(c[0], c[1], c.range); }
 
 } // namespace
 
-/// NumPy's matmul: vectors take part as a row or a column that is then dropped, batches broadcast. A batch dimension that
-/// only one side has, or that is a literal 1 on the other, needs no copy: it is a free dimension of the contraction.
+/// NumPy's matmul: vectors take part as a row or a column that is then dropped, batches broadcast. A batch dimension
+/// that only one side has, or that is a literal 1 on the other, needs no copy: it is a free dimension of the
+/// contraction.
 Value Elaborator::matmul(Value lhs, Value rhs, SourceRange range) {
   Operand a, b;
   if (!readPair(*this, lhs, rhs, range, "`@`", a, b))
     return Value::error();
   for (const Operand *x : {&a, &b})
     if (x->rank() == 0)
-      return error(Code::E0403, range, "`@` needs arrays, got the scalar " + shown(*this, *x) + "; `*` multiplies scalars");
+      return error(Code::E0403, range,
+                   "`@` needs arrays, got the scalar " + shown(*this, *x) + "; `*` multiplies scalars");
   Emit m(*this, range);
   SmallVector<Size, 4> p = sizesOf(a.ssa), q = sizesOf(b.ssa);
   int64_t inner = b.rank() == 1 ? 0 : b.rank() - 2;

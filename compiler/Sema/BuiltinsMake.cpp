@@ -16,8 +16,7 @@ mlir::Value filler(CallContext &c, const Value &value, DType dtype) {
   if (!array)
     return nullptr;
   if (!c.e.sizesOf(array->ssa).empty()) {
-    c.e.error(Code::E0403, value.range(),
-              "`" + c.builtin.name + "` fills with a scalar, got " + c.e.render(value));
+    c.e.error(Code::E0403, value.range(), "`" + c.builtin.name + "` fills with a scalar, got " + c.e.render(value));
     return nullptr;
   }
   return array->ssa;
@@ -84,8 +83,8 @@ Value iota(CallContext &c) {
   if (!shape || !dtype)
     return Value::error();
   if (shape->size() != 1)
-    return c.e.error(Code::E0407, c["n"].range(), "`iota` makes a vector and takes one size, got " +
-                                                      std::to_string(shape->size()));
+    return c.e.error(Code::E0407, c["n"].range(),
+                     "`iota` makes a vector and takes one size, got " + std::to_string(shape->size()));
   if (!isNumeric(*dtype))
     return c.e.error(Code::E0320, c.range, "`iota` makes numbers, got dtype " + dtypeName(*dtype));
   return Value::array(Emit(c).iota(*dtype, *shape, 0), *dtype, c.range);
@@ -162,8 +161,8 @@ Value triangle(CallContext &c) {
   if (!x)
     return Value::error();
   if (x.rank() < 2)
-    return c.e.error(Code::E0403, x.range, "`" + c.builtin.name + "` needs a matrix, got " +
-                                               c.e.renderArray(x.dtype, c.e.sizesOf(x.ssa)));
+    return c.e.error(Code::E0403, x.range,
+                     "`" + c.builtin.name + "` needs a matrix, got " + c.e.renderArray(x.dtype, c.e.sizesOf(x.ssa)));
   int64_t diagonal = 0;
   if (c.has("k")) {
     auto literal = arguments.integer(c["k"], "the diagonal");
@@ -177,8 +176,8 @@ Value triangle(CallContext &c) {
                                        x.ssa};
   m.unifyVary(parts);
   mlir::Value edge = m.add(parts[0], m.likeInt(parts[0], diagonal, DType::I64));
-  mlir::Value kept = c.builtin.name == "tril" ? m.lessEqual(parts[1], edge, DType::I64)
-                                              : m.lessEqual(edge, parts[1], DType::I64);
+  mlir::Value kept =
+      c.builtin.name == "tril" ? m.lessEqual(parts[1], edge, DType::I64) : m.lessEqual(edge, parts[1], DType::I64);
   mlir::Value zero = isFloat(x.dtype) ? m.like(parts[2], 0, x.dtype) : m.likeInt(parts[2], 0, x.dtype);
   return Value::array(m.select(kept, parts[2], zero), x.dtype, c.range);
 }

@@ -186,9 +186,7 @@ Value binaryMath(CallContext &c) {
   return Value::array(result, t, c.range);
 }
 
-Value power(CallContext &c) {
-  return c.e.binary(ast::BinaryOp::Pow, c[0], c[1], c.range, c.range);
-}
+Value power(CallContext &c) { return c.e.binary(ast::BinaryOp::Pow, c[0], c[1], c.range, c.range); }
 
 Value extremum(CallContext &c) {
   bool larger = c.builtin.name == "maximum";
@@ -328,8 +326,8 @@ Value where(CallContext &c) {
   if (!c.e.unifyForElementwise(operands, c.range, "`where`", /*keepDTypes=*/true))
     return Value::error();
   Emit m(c);
-  mlir::Value result = m.select(operands[0].as<ArrayValue>()->ssa, operands[1].as<ArrayValue>()->ssa,
-                                operands[2].as<ArrayValue>()->ssa);
+  mlir::Value result =
+      m.select(operands[0].as<ArrayValue>()->ssa, operands[1].as<ArrayValue>()->ssa, operands[2].as<ArrayValue>()->ssa);
   return Value::array(result, *dtype, c.range);
 }
 

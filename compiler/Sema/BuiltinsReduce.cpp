@@ -67,8 +67,8 @@ Value extremum(CallContext &c) {
   SmallVector<Size, 4> sizes = c.e.sizesOf(r->x.ssa);
   for (int64_t dim : r->dims)
     if (sizes[dim].isConstant(0))
-      return c.e.error(Code::E0409, c.range, "`" + c.builtin.name + "` over dimension " + std::to_string(dim) +
-                                                 " of size 0 has no value");
+      return c.e.error(Code::E0409, c.range,
+                       "`" + c.builtin.name + "` over dimension " + std::to_string(dim) + " of size 0 has no value");
   Emit m(c);
   auto kind = c.builtin.name == "max" ? maxKind(r->x.dtype) : minKind(r->x.dtype);
   return finish(c, m, *r, m.reduce(kind, r->x.ssa, r->dims), r->x.dtype);
@@ -79,8 +79,9 @@ Value anyOrAll(CallContext &c) {
   if (!r)
     return Value::error();
   if (!isBool(r->x.dtype)) {
-    Report report = c.e.error(Code::E0320, r->x.range, "`" + c.builtin.name + "` is for bool, got " +
-                                                           c.e.renderArray(r->x.dtype, c.e.sizesOf(r->x.ssa)));
+    Report report =
+        c.e.error(Code::E0320, r->x.range,
+                  "`" + c.builtin.name + "` is for bool, got " + c.e.renderArray(r->x.dtype, c.e.sizesOf(r->x.ssa)));
     if (r->x.range.isValid())
       report.fix(r->x.range.endPoint(), " != 0");
     return report;
@@ -175,8 +176,8 @@ Value argExtremum(CallContext &c) {
       return c.e.error(Code::E0520, c.range, "`" + c.builtin.name + "` with `keep:` needs an `axis:`, got none");
   }
   if (sizes[dim].isConstant(0))
-    return c.e.error(Code::E0409, c.range, "`" + c.builtin.name + "` over dimension " + std::to_string(dim) +
-                                               " of size 0 has no value");
+    return c.e.error(Code::E0409, c.range,
+                     "`" + c.builtin.name + "` over dimension " + std::to_string(dim) + " of size 0 has no value");
   DType dtype = x.dtype;
   if (isBool(dtype)) {
     array = m.convert(array, dtype, DType::I32);

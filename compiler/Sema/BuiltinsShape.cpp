@@ -31,7 +31,8 @@ mlir::Value widenBySizes(CallContext &c, mlir::Value array, ArrayRef<Size> sizes
   return c.e.widen(array, vary);
 }
 
-//===--- reshape and its kin -------------------------------------------------------------------------------------------===//
+//===--- reshape and its kin
+//-------------------------------------------------------------------------------------------===//
 
 Value reshape(CallContext &c) {
   Operand x = Arguments(c).array("x");
@@ -56,12 +57,13 @@ Value reshape(CallContext &c) {
     sizes[open] = Size::exactQuotient(count, known);
     auto literal = sizes[open].asQuotient();
     if (literal.first.isConstant() && literal.second.isConstant() && !literal.second.isConstant(1))
-      return c.e.error(Code::E0406, c["shape"].range(), "`reshape` keeps the number of elements: " + c.e.render(count) +
-                                                            " does not divide by " + c.e.render(known));
+      return c.e.error(Code::E0406, c["shape"].range(),
+                       "`reshape` keeps the number of elements: " + c.e.render(count) + " does not divide by " +
+                           c.e.render(known));
   } else if (known.provablyDiffers(count)) {
     Report report = c.e.error(Code::E0406, c.range,
-                              "`reshape` keeps the number of elements: expected " + c.e.render(count) + " of " + shown(c, x) +
-                                  ", got " + c.e.render(known) + " for " + c.e.render(sizes));
+                              "`reshape` keeps the number of elements: expected " + c.e.render(count) + " of " +
+                                  shown(c, x) + ", got " + c.e.render(known) + " for " + c.e.render(sizes));
     c.e.noteBirths(report, count);
     return report;
   }
@@ -90,8 +92,9 @@ Value squeeze(CallContext &c) {
   for (auto [i, size] : llvm::enumerate(sizes)) {
     bool named = llvm::is_contained(*dims, int64_t(i));
     if (named && c.has("axis") && !size.isConstant(1))
-      return c.e.error(Code::E0401, c.range, "`squeeze` drops dimensions of literal size 1, but dimension " +
-                                                 std::to_string(i) + " of " + shown(c, x) + " has size " + c.e.render(size));
+      return c.e.error(Code::E0401, c.range,
+                       "`squeeze` drops dimensions of literal size 1, but dimension " + std::to_string(i) + " of " +
+                           shown(c, x) + " has size " + c.e.render(size));
     if (!named || !size.isConstant(1))
       left.push_back(size);
   }
@@ -128,12 +131,14 @@ Value transpose(CallContext &c) {
     if (!dim)
       return Value::error();
     if (llvm::is_contained(permutation, *dim))
-      return c.e.error(Code::E0405, element.range(), "`transpose`: dimension " + std::to_string(*dim) + " is named twice");
+      return c.e.error(Code::E0405, element.range(),
+                       "`transpose`: dimension " + std::to_string(*dim) + " is named twice");
     permutation.push_back(*dim);
   }
   if (int64_t(permutation.size()) != x.rank())
-    return c.e.error(Code::E0411, c["axes"].range(), "`transpose` needs each of the " + std::to_string(x.rank()) +
-                                                         " dimensions once, got " + std::to_string(permutation.size()));
+    return c.e.error(Code::E0411, c["axes"].range(),
+                     "`transpose` needs each of the " + std::to_string(x.rank()) + " dimensions once, got " +
+                         std::to_string(permutation.size()));
   return arrayOf(c, Emit(c).transpose(x.ssa, permutation), x);
 }
 
@@ -171,7 +176,8 @@ Value broadcastTo(CallContext &c) {
   return arrayOf(c, c.e.broadcastTo(array, wanted, c.range), x);
 }
 
-//===--- Joining and splitting -----------------------------------------------------------------------------------------===//
+//===--- Joining and splitting
+//-----------------------------------------------------------------------------------------===//
 
 /// The elements of a tuple or list as arrays of one dtype.
 std::optional<SmallVector<Operand, 4>> readArrays(CallContext &c, StringRef parameter) {
@@ -179,8 +185,9 @@ std::optional<SmallVector<Operand, 4>> readArrays(CallContext &c, StringRef para
   if (!all || all.isError())
     return std::nullopt;
   if (!all.is(ValueKind::Tuple) && !all.is(ValueKind::List))
-    return c.e.error(Code::E0520, all.range(), "`" + c.builtin.name + "` takes a tuple of arrays, as in `" + c.builtin.name +
-                                                   "((a, b))`, got " + describeKind(all));
+    return c.e.error(Code::E0520, all.range(),
+                     "`" + c.builtin.name + "` takes a tuple of arrays, as in `" + c.builtin.name + "((a, b))`, got " +
+                         describeKind(all));
   SmallVector<Value, 4> values = Arguments(c).sequence(all);
   if (values.empty())
     return c.e.error(Code::E0520, all.range(), "`" + c.builtin.name + "` needs at least one array, got none");
@@ -210,12 +217,15 @@ Value concat(CallContext &c) {
   for (const Operand &x : *arrays) {
     Sizes mine = c.e.sizesOf(x.ssa);
     if (mine.size() != sizes.size())
-      return c.e.error(Code::E0403, x.range, "`concat` joins arrays of one rank: expected " + std::to_string(sizes.size()) +
-                                                 " dimensions as in " + shown(c, first) + ", got " + shown(c, x));
+      return c.e.error(Code::E0403, x.range,
+                       "`concat` joins arrays of one rank: expected " + std::to_string(sizes.size()) +
+                           " dimensions as in " + shown(c, first) + ", got " + shown(c, x));
     for (size_t i = 0; i < sizes.size(); ++i)
       if (int64_t(i) != *dim && !c.e.expectEqual(sizes[i], mine[i], x.range,
-                                                 "`concat` along dimension " + std::to_string(*dim) + " needs the other sizes "
-                                                 "equal, got " + shown(c, first) + " and " + shown(c, x)))
+                                                 "`concat` along dimension " + std::to_string(*dim) +
+                                                     " needs the other sizes "
+                                                     "equal, got " +
+                                                     shown(c, first) + " and " + shown(c, x)))
         return Value::error();
     parts.push_back(x.ssa);
   }
@@ -243,8 +253,9 @@ Value stack(CallContext &c) {
     for (size_t i = 0; same && i < sizes.size(); ++i)
       same = mine[i] == sizes[i];
     if (!same) {
-      Report report = c.e.error(Code::E0401, x.range, "`stack` joins arrays of one shape: expected " + shown(c, first) +
-                                                          ", got " + shown(c, x));
+      Report report =
+          c.e.error(Code::E0401, x.range,
+                    "`stack` joins arrays of one shape: expected " + shown(c, first) + ", got " + shown(c, x));
       for (const Sizes *list : {&sizes, &mine})
         for (const Size &size : *list)
           c.e.noteBirths(report, size);
@@ -279,11 +290,13 @@ Value split(CallContext &c) {
   } else {
     const auto *literal = parts.as<IntValue>();
     if (!literal || literal->value < 1)
-      return c.e.error(Code::E0412, parts.range(), "`split` needs a literal number of parts, or a list of cuts, got " +
-                                                       (literal ? std::to_string(literal->value) : describeKind(parts)));
+      return c.e.error(Code::E0412, parts.range(),
+                       "`split` needs a literal number of parts, or a list of cuts, got " +
+                           (literal ? std::to_string(literal->value) : describeKind(parts)));
     if (auto size = whole.constant(); size && *size % literal->value)
-      return c.e.error(Code::E0412, parts.range(), "`split`: dimension " + std::to_string(*dim) + " of " + shown(c, x) +
-                                                       " does not divide by " + std::to_string(literal->value));
+      return c.e.error(Code::E0412, parts.range(),
+                       "`split`: dimension " + std::to_string(*dim) + " of " + shown(c, x) + " does not divide by " +
+                           std::to_string(literal->value));
     Size part = Size::exactQuotient(whole, Size(literal->value));
     for (int64_t i = 1; i <= literal->value; ++i)
       edges.push_back(part * Size(i));
@@ -295,7 +308,8 @@ Value split(CallContext &c) {
   return Value::tuple(results, c.range);
 }
 
-//===--- Padding, moving, repeating ------------------------------------------------------------------------------------===//
+//===--- Padding, moving, repeating
+//------------------------------------------------------------------------------------===//
 
 /// pad(x, 1), pad(x, [1, 2]) for all dimensions, pad(x, [[1, 2], [0, 0]]) one pair per dimension.
 Value pad(CallContext &c) {
@@ -307,14 +321,15 @@ Value pad(CallContext &c) {
   auto isList = [](const Value &v) { return v.is(ValueKind::List) || v.is(ValueKind::Tuple); };
   bool perDimension = isList(c["widths"]) && !outer.empty() && isList(outer[0]);
   if (perDimension && int64_t(outer.size()) != x.rank())
-    return c.e.error(Code::E0520, c["widths"].range(), "`pad` needs one pair of widths per dimension, " +
-                                                           std::to_string(x.rank()) + ", got " + std::to_string(outer.size()));
+    return c.e.error(Code::E0520, c["widths"].range(),
+                     "`pad` needs one pair of widths per dimension, " + std::to_string(x.rank()) + ", got " +
+                         std::to_string(outer.size()));
   Sizes sizes = c.e.sizesOf(x.ssa), low, high;
   for (int64_t i = 0; i < x.rank(); ++i) {
     SmallVector<Value, 4> pair = perDimension ? arguments.sequence(outer[i]) : outer;
     if (pair.size() > 2 || pair.empty())
-      return c.e.error(Code::E0520, c["widths"].range(), "`pad` needs a width, or a pair of them, got " +
-                                                             std::to_string(pair.size()));
+      return c.e.error(Code::E0520, c["widths"].range(),
+                       "`pad` needs a width, or a pair of them, got " + std::to_string(pair.size()));
     auto before = c.e.sizeOf(pair.front(), "a width of `pad`"), after = c.e.sizeOf(pair.back(), "a width of `pad`");
     if (!before || !after)
       return Value::error();
@@ -331,8 +346,8 @@ Value pad(CallContext &c) {
   if (!scalar)
     return Value::error();
   if (filler && filler.as<ArrayValue>()->dtype != x.dtype)
-    return c.e.error(Code::E0320, c["value"].range(), "`pad` of " + shown(c, x) + " needs a value of that dtype, got " +
-                                                          c.e.render(filler));
+    return c.e.error(Code::E0320, c["value"].range(),
+                     "`pad` of " + shown(c, x) + " needs a value of that dtype, got " + c.e.render(filler));
   if (!c.e.sizesOf(scalar).empty())
     return c.e.error(Code::E0403, c["value"].range(), "`pad` fills with a scalar, got " + c.e.render(filler));
   SmallVector<mlir::Value, 2> parts = {widenBySizes(c, x.ssa, sizes), scalar};
@@ -358,7 +373,8 @@ Value flip(CallContext &c) {
   if (dims->empty())
     return arrayOf(c, x.ssa, x);
   Emit m(c);
-  return arrayOf(c, ReverseOp::create(m.builder, m.loc, x.ssa.getType(), x.ssa, m.builder.getDenseI64ArrayAttr(*dims)), x);
+  return arrayOf(c, ReverseOp::create(m.builder, m.loc, x.ssa.getType(), x.ssa, m.builder.getDenseI64ArrayAttr(*dims)),
+                 x);
 }
 
 /// roll(x, k, axis:): element i goes to i + k, around the end. A literal shift is two slices, any other a gather.
@@ -462,7 +478,8 @@ Value tile(CallContext &c) {
   return arrayOf(c, m.reshape(m.broadcast(array, spread, dims), joined), x);
 }
 
-//===--- Sorting and windows -------------------------------------------------------------------------------------------===//
+//===--- Sorting and windows
+//-------------------------------------------------------------------------------------------===//
 
 /// sort and argsort, along the last dimension unless told; a bool sorts as an integer.
 Value sort(CallContext &c) {
@@ -525,8 +542,9 @@ Value windows(CallContext &c) {
   Emit m(c);
   Size whole = m.sizes(x.ssa)[*dim], count = whole - *width + Size(1);
   if ((-count).provablyPositive())
-    return c.e.error(Code::E0408, c.range, "`windows` of width " + c.e.render(*width) + " do not fit dimension " +
-                                               std::to_string(*dim) + " of " + shown(c, x));
+    return c.e.error(Code::E0408, c.range,
+                     "`windows` of width " + c.e.render(*width) + " do not fit dimension " + std::to_string(*dim) +
+                         " of " + shown(c, x));
   Sizes grid = {count, *width};
   SmallVector<mlir::Value, 3> parts = {m.iota(DType::I64, grid, 0), m.iota(DType::I64, grid, 1), x.ssa};
   m.unifyVary(parts);

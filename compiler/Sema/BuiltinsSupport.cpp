@@ -1,7 +1,7 @@
 // Reading the arguments of builtins, and emitting operations by dtype.
 
-#include "compiler/Sema/Builtins.h"
 #include "compiler/Dialect/IR/Infer.h"
+#include "compiler/Sema/Builtins.h"
 
 using namespace pmap;
 using namespace pmap::sema;
@@ -9,7 +9,8 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 using llvm::StringRef;
 
-//===--- Arguments -----------------------------------------------------------------------------------------------------===//
+//===--- Arguments
+//-----------------------------------------------------------------------------------------------------===//
 
 Operand Arguments::asArray(const Value &value, std::optional<DType> hint) {
   Value array = value ? e.materialize(value, hint) : Value::error();
@@ -22,9 +23,9 @@ Operand Arguments::asArray(const Value &value, std::optional<DType> hint) {
 Operand Arguments::array(StringRef parameter, std::optional<DType> hint) { return asArray(c[parameter], hint); }
 
 Value Arguments::badDType(const Operand &operand, StringRef wanted, StringRef conversion) {
-  Report report = e.error(Code::E0320, operand.range,
-                          name() + " is for " + wanted.str() + ", got " +
-                              e.renderArray(operand.dtype, e.sizesOf(operand.ssa)));
+  Report report =
+      e.error(Code::E0320, operand.range,
+              name() + " is for " + wanted.str() + ", got " + e.renderArray(operand.dtype, e.sizesOf(operand.ssa)));
   if (!conversion.empty() && operand.range.isValid()) {
     report.fix(operand.range.startPoint(), conversion + "(");
     report.fix(operand.range.endPoint(), ")");
@@ -139,7 +140,8 @@ std::optional<DType> Arguments::dtype(DType fallback, StringRef parameter) {
                  name() + ": `" + parameter + ":` must be a dtype such as `f32`, got " + describeKind(value));
 }
 
-//===--- Emit ----------------------------------------------------------------------------------------------------------===//
+//===--- Emit
+//----------------------------------------------------------------------------------------------------------===//
 
 ReductionKind sema::maxKind(DType dtype) {
   return isUnsigned(dtype) ? ReductionKind::MaxU : isBool(dtype) ? ReductionKind::Or : ReductionKind::Max;
@@ -321,8 +323,8 @@ mlir::Value Emit::slice(mlir::Value array, int64_t dim, const Size &offset, cons
   SmallVector<mlir::Value, 4> offsets;
   for (int64_t i = 0; i < int64_t(old.size()); ++i)
     offsets.push_back(e.indexOf(i == dim ? offset : Size(0), range));
-  bool inBounds = e.provablyNonNegative(offset) && e.provablyNonNegative(length) &&
-                  e.provablyAtMost(offset + length, old[dim]);
+  bool inBounds =
+      e.provablyNonNegative(offset) && e.provablyNonNegative(length) && e.provablyAtMost(offset + length, old[dim]);
   VarySet vary = unionOf(e.varyOf(array), unionOf(e.varyOf(offset), e.varyOf(length)));
   array = e.widen(array, vary);
   auto type = withSizes(mlir::cast<mlir::RankedTensorType>(array.getType()), result);

@@ -36,10 +36,12 @@ struct Spec {
 };
 
 /// The mesh that `axis:`, `mesh:` and `devices:` describe; each may be null.
-std::optional<Mesh> readMesh(Elaborator &e, const Value &axis, const Value &mesh, const Value &devices, SourceRange range);
+std::optional<Mesh> readMesh(Elaborator &e, const Value &axis, const Value &mesh, const Value &devices,
+                             SourceRange range);
 
 /// Reads one spec for an array of rank `rank`. `subject` names the array in messages: "argument 'x'".
-std::optional<Spec> readSpec(Elaborator &e, const Mesh &mesh, const Value &spec, int64_t rank, const std::string &subject);
+std::optional<Spec> readSpec(Elaborator &e, const Mesh &mesh, const Value &spec, int64_t rank,
+                             const std::string &subject);
 
 /// One spec (or null) per leaf of `value`: a spec that is no tuple holds for all leaves, a tuple or record goes along.
 /// False (reported) when the forms differ.

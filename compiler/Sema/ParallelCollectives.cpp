@@ -1,7 +1,7 @@
 // The collectives in reach of this version: psum and its kin, all_gather, axis_index, axis_size, pvary (V1 to V8, V10).
 
-#include "compiler/Sema/Parallel.h"
 #include "compiler/Dialect/IR/Infer.h"
+#include "compiler/Sema/Parallel.h"
 
 using namespace pmap;
 using namespace pmap::sema;
@@ -52,8 +52,10 @@ std::optional<Collective> read(CallContext &c, const Value &value) {
       for (mlir::StringAttr axis : c.e.varyOf(size))
         if (contains(result.set, axis.getValue())) {
           Report report = c.e.error(Code::E0709, operand.range,
-                                    spelt(c) + " over \"" + axis.str() + "\" needs an array of one size on all devices, "
-                                    "but in " + c.e.renderArray(operand.dtype, c.e.sizesOf(operand.ssa)) + " the size " +
+                                    spelt(c) + " over \"" + axis.str() +
+                                        "\" needs an array of one size on all devices, "
+                                        "but in " +
+                                        c.e.renderArray(operand.dtype, c.e.sizesOf(operand.ssa)) + " the size " +
                                         c.e.render(size) + " varies");
           c.e.noteBirths(report, size);
           return std::nullopt;
@@ -64,7 +66,8 @@ std::optional<Collective> read(CallContext &c, const Value &value) {
 }
 
 /// One fused collective over those operands that vary (C4); `axesOf` gives the axes of each, none to leave it alone.
-void allReduce(CallContext &c, ReductionKind kind, llvm::SmallVectorImpl<mlir::Value> &values, ArrayRef<VarySet> axesOf) {
+void allReduce(CallContext &c, ReductionKind kind, llvm::SmallVectorImpl<mlir::Value> &values,
+               ArrayRef<VarySet> axesOf) {
   Emit m(c);
   // Operands over the same axes travel together.
   SmallVector<bool, 4> done(values.size(), false);
@@ -147,7 +150,8 @@ Value psum(CallContext &c) {
   return sumOver(c, c["x"]);
 }
 
-//===--- pmean ---------------------------------------------------------------------------------------------------------===//
+//===--- pmean
+//---------------------------------------------------------------------------------------------------------===//
 
 /// Whether a value was computed by dividing by a size that varies over one of the axes (V10).
 mlir::Operation *raggedDivision(mlir::Value root, ArrayRef<mlir::StringAttr> axes) {
@@ -169,7 +173,8 @@ mlir::Operation *raggedDivision(mlir::Value root, ArrayRef<mlir::StringAttr> axe
         mlir::Operation *index = from.getIndex().getDefiningOp();
         if (index && mlir::isa<ToIndexOp>(index))
           continue;
-        if (llvm::any_of(axes, [&](mlir::StringAttr axis) { return contains(varyOf(from.getType()), axis.getValue()); }))
+        if (llvm::any_of(axes,
+                         [&](mlir::StringAttr axis) { return contains(varyOf(from.getType()), axis.getValue()); }))
           return true;
         continue;
       }
@@ -217,7 +222,8 @@ Value pmean(CallContext &c) {
         return Value::error();
       mlir::Value x = pair[0].as<ArrayValue>()->ssa, w = weight.as<ArrayValue>()->ssa;
       if (!c.e.sizesOf(w).empty())
-        return c.e.error(Code::E0403, c["weight"].range(), "`weight:` is a scalar per device, got " + c.e.render(weight));
+        return c.e.error(Code::E0403, c["weight"].range(),
+                         "`weight:` is a scalar per device, got " + c.e.render(weight));
       values.push_back(c.e.widen(m.mul(x, pair[1].as<ArrayValue>()->ssa), collective->set));
       values.push_back(c.e.widen(w, collective->set));
       axesOf.append(2, collective->set);
@@ -240,9 +246,10 @@ Value pmean(CallContext &c) {
     // V8: a value that does not vary is its own mean.
     VarySet present = differenceOf(collective->set, differenceOf(collective->set, c.e.varyOf(operand.ssa)));
     if (mlir::Operation *division = raggedDivision(operand.ssa, present)) {
-      Report report = c.e.warning(Code::E0711, c.range,
-                                  "this `pmean` weighs blocks of different sizes alike: expected `weight: n`, or sums of both "
-                                  "parts divided, got an unweighted mean");
+      Report report =
+          c.e.warning(Code::E0711, c.range,
+                      "this `pmean` weighs blocks of different sizes alike: expected `weight: n`, or sums of both "
+                      "parts divided, got an unweighted mean");
       SourceRange at = c.e.rangeOf(division->getLoc());
       if (at.isValid())
         report.note(at, "'" + c.e.sourceText(at) + "' divides by a size that varies");
@@ -267,8 +274,8 @@ Value extremumOver(CallContext &c) {
   bool larger = c.builtin.name == "pmax";
   SmallVector<mlir::Value, 4> results(collective->leaves.size());
   // Leaves of one kind of comparison go together; a bool travels as an integer.
-  for (ReductionKind kind : {larger ? ReductionKind::Max : ReductionKind::Min,
-                             larger ? ReductionKind::MaxU : ReductionKind::MinU}) {
+  for (ReductionKind kind :
+       {larger ? ReductionKind::Max : ReductionKind::Min, larger ? ReductionKind::MaxU : ReductionKind::MinU}) {
     SmallVector<mlir::Value, 4> values;
     SmallVector<VarySet, 4> axesOf;
     SmallVector<size_t, 4> places;
@@ -288,7 +295,8 @@ Value extremumOver(CallContext &c) {
   return finish(c, c["x"], results, *collective);
 }
 
-//===--- all_gather, axis_index, axis_size, pvary ----------------------------------------------------------------------===//
+//===--- all_gather, axis_index, axis_size, pvary
+//----------------------------------------------------------------------===//
 
 Value allGather(CallContext &c) {
   Arguments arguments(c);

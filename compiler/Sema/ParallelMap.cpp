@@ -40,8 +40,10 @@ private:
   std::optional<Value> argumentSpec(const FunctionValue &function, unsigned position);
   Value enter(const Value &argument, const Value &spec, const std::string &name);
   Value enterLeaf(const Value &leaf, const Value &spec, const std::string &subject);
-  Value addInput(mlir::Value array, DType dtype, const Spec &spec, ArrayRef<Size> localSizes, SourceRange at, bool weak);
-  Size localSize(const Size &global, const AxisNames &axes, const std::string &label, StringRef shown, SourceRange birth);
+  Value addInput(mlir::Value array, DType dtype, const Spec &spec, ArrayRef<Size> localSizes, SourceRange at,
+                 bool weak);
+  Size localSize(const Size &global, const AxisNames &axes, const std::string &label, StringRef shown,
+                 SourceRange birth);
   Size captureSize(const Size &global);
   Value captureArray(const Value &value);
   std::optional<Size> globalSize(const Size &local, const AxisNames &axes);
@@ -67,7 +69,8 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> captured;
 };
 
-//===--- Entering ------------------------------------------------------------------------------------------------------===//
+//===--- Entering
+//------------------------------------------------------------------------------------------------------===//
 
 /// P6: blocks that are already apart say how many devices there are.
 bool MapBuilder::adoptMeshOfInputs(ArrayRef<Value> arguments) {
@@ -111,8 +114,9 @@ std::optional<Value> MapBuilder::argumentSpec(const FunctionValue &function, uns
   if (!tuple->isRecord()) {
     if (tuple->elements.size() == function.parameters.size())
       return tuple->elements[position];
-    e.error(Code::E0702, in.range(), "`in:` has " + std::to_string(tuple->elements.size()) + " specs, and " + function.name +
-                                         " has " + std::to_string(function.parameters.size()) + " parameters");
+    e.error(Code::E0702, in.range(),
+            "`in:` has " + std::to_string(tuple->elements.size()) + " specs, and " + function.name + " has " +
+                std::to_string(function.parameters.size()) + " parameters");
     return std::nullopt;
   }
   for (const std::string &name : tuple->names)
@@ -199,7 +203,8 @@ Value MapBuilder::enterLeaf(const Value &leaf, const Value &spec, const std::str
     StringRef name = StringRef(subject).drop_until([](char c) { return c == '\''; }).trim('\'');
     auto symbol = size.asSymbol();
     const SizeSymbol *known = symbol ? e.findSymbol(*symbol) : nullptr;
-    std::string shown = known ? known->shown : (name.take_until([](char c) { return c == '.'; }) + "_" + llvm::Twine(dim)).str();
+    std::string shown =
+        known ? known->shown : (name.take_until([](char c) { return c == '.'; }) + "_" + llvm::Twine(dim)).str();
     sizes.push_back(localSize(size, axes, label, shown, leaf.range()));
   }
   return addInput(data->ssa, data->dtype, how, sizes, leaf.range(), data->weak);
@@ -234,7 +239,8 @@ Size MapBuilder::localSize(const Size &global, const AxisNames &axes, const std:
   }
   mlir::OpBuilder::InsertionGuard guard(e.builder);
   e.builder.setInsertionPoint(op);
-  SizeSymbol &symbol = e.newSymbol(shown, birth, axes.empty() ? "the size " + e.render(global) : "the local size of " + label);
+  SizeSymbol &symbol =
+      e.newSymbol(shown, birth, axes.empty() ? "the size " + e.render(global) : "the local size of " + label);
   bool ragged = request.ragged && !axes.empty();
   if (axes.empty()) {
     // Seen from inside, a captured symbol is what it is outside.
@@ -264,7 +270,8 @@ Size MapBuilder::captureSize(const Size &global) {
   return global.substitute([&](StringRef name) -> std::optional<Size> {
     // What is of the inside already stays: local sizes, sizes bound in the body, the sizes of the mesh's own axes.
     const SizeSymbol *outer = e.findSymbol(name);
-    if (locals.count(name.str()) || (outer && outer->isolation >= e.isolations.size()) || (name.starts_with("@") && mesh.has(name.drop_front())))
+    if (locals.count(name.str()) || (outer && outer->isolation >= e.isolations.size()) ||
+        (name.starts_with("@") && mesh.has(name.drop_front())))
       return std::nullopt;
     SourceRange birth = outer && outer->birth.isValid() ? outer->birth : range;
     std::string shown = outer ? outer->shown : name.ltrim('@').str();
@@ -288,12 +295,14 @@ Value MapBuilder::captureArray(const Value &value) {
   SmallVector<Size, 4> sizes;
   for (const Size &size : e.sizesOf(whole))
     sizes.push_back(captureSize(size));
-  Value inside = addInput(whole, array->dtype, Spec::replicated(int64_t(sizes.size())), sizes, value.range(), array->weak);
+  Value inside =
+      addInput(whole, array->dtype, Spec::replicated(int64_t(sizes.size())), sizes, value.range(), array->weak);
   captured[array->ssa] = inside.as<ArrayValue>()->ssa;
   return inside;
 }
 
-//===--- Leaving -------------------------------------------------------------------------------------------------------===//
+//===--- Leaving
+//-------------------------------------------------------------------------------------------------------===//
 
 /// The size of the whole along a dimension whose blocks have size `local`, split over `axes`; nothing when it cannot be
 /// told outside.
@@ -346,9 +355,10 @@ std::optional<Spec> MapBuilder::resultSpec(const Value &spec, mlir::Value array,
   int64_t rank = int64_t(sizes.size());
   if (!spec) {
     if (vary.empty()) {
-      Report report = e.error(Code::E0708, request.range,
-                              subject + " is the same on every device: expected `out: _` (one copy) or `out: 0` (one per "
-                                        "device), got no `out:`");
+      Report report =
+          e.error(Code::E0708, request.range,
+                  subject + " is the same on every device: expected `out: _` (one copy) or `out: 0` (one per "
+                            "device), got no `out:`");
       if (request.range.isValid() && request.range.size() > 0)
         report.fix({request.range.file, request.range.end - 1, request.range.end - 1}, ", out: _");
       return report;
@@ -403,8 +413,10 @@ bool MapBuilder::leaveLeaf(const Value &leaf, const Value &spec, const std::stri
     auto whole = globalSize(size, how->dims[dim]);
     if (!whole) {
       Report report = e.error(Code::E0716, spec ? spec.range() : request.range,
-                              subject + ", dimension " + std::to_string(dim) + ": the size of the whole cannot be told from "
-                              "the blocks' size " + e.render(size));
+                              subject + ", dimension " + std::to_string(dim) +
+                                  ": the size of the whole cannot be told from "
+                                  "the blocks' size " +
+                                  e.render(size));
       e.noteBirths(report, size);
       return false;
     }
@@ -432,7 +444,8 @@ bool MapBuilder::leave(const Value &result) {
   return good;
 }
 
-//===--- The whole -----------------------------------------------------------------------------------------------------===//
+//===--- The whole
+//-----------------------------------------------------------------------------------------------------===//
 
 Value MapBuilder::run(ArrayRef<Value> arguments) {
   const auto &function = *request.function.as<FunctionValue>();
@@ -518,11 +531,12 @@ Value mapBuiltin(CallContext &c) {
     return Value::error();
   request.mesh = *mesh;
   request.ragged = *ragged;
-  return makeFunction("pmap(" + function->name + ")", function->parameters,
-                      [request](Elaborator &e, ArrayRef<Value> values, SourceRange range) {
-                        return MapBuilder(e, request, range).run(values);
-                      },
-                      c.range);
+  return makeFunction(
+      "pmap(" + function->name + ")", function->parameters,
+      [request](Elaborator &e, ArrayRef<Value> values, SourceRange range) {
+        return MapBuilder(e, request, range).run(values);
+      },
+      c.range);
 }
 
 } // namespace

@@ -82,7 +82,8 @@ static std::string quoted(ArrayRef<std::string> names) {
   return text;
 }
 
-//===--- Axis names ----------------------------------------------------------------------------------------------------===//
+//===--- Axis names
+//----------------------------------------------------------------------------------------------------===//
 
 std::optional<AxisNames> sema::readAxisNames(Elaborator &e, const Value &value, StringRef what) {
   if (!value || value.isError())
@@ -132,7 +133,8 @@ std::optional<AxisNames> sema::readMeshAxes(Elaborator &e, const Value &value, S
   return names;
 }
 
-//===--- Meshes --------------------------------------------------------------------------------------------------------===//
+//===--- Meshes
+//--------------------------------------------------------------------------------------------------------===//
 
 static std::optional<int64_t> literalInt(const Value &value) {
   if (const auto *integer = value.as<IntValue>())
@@ -158,8 +160,8 @@ static bool readDevices(Elaborator &e, const Value &devices, Mesh &mesh, std::op
   }
   const auto *list = devices.as<ListValue>();
   if (!list || list->elements.empty()) {
-    e.error(Code::E0703, devices.range(), "`devices:` must be a number or a list of device numbers such as [0, 2], got " +
-                                              describeKind(devices));
+    e.error(Code::E0703, devices.range(),
+            "`devices:` must be a number or a list of device numbers such as [0, 2], got " + describeKind(devices));
     return false;
   }
   for (const Value &element : list->elements) {
@@ -233,7 +235,8 @@ std::optional<Mesh> sema::readMesh(Elaborator &e, const Value &axis, const Value
   return mesh;
 }
 
-//===--- Specs ---------------------------------------------------------------------------------------------------------===//
+//===--- Specs
+//---------------------------------------------------------------------------------------------------------===//
 
 std::optional<Spec> sema::readSpec(Elaborator &e, const Mesh &mesh, const Value &value, int64_t rank,
                                    const std::string &subject) {
@@ -245,7 +248,8 @@ std::optional<Spec> sema::readSpec(Elaborator &e, const Mesh &mesh, const Value 
   if (auto dim = literalInt(value)) {
     if (rank == 0)
       return e.error(Code::E0713, value.range(),
-                     subject + " is a scalar, which has no dimension to split: expected `_`, got " + std::to_string(*dim));
+                     subject + " is a scalar, which has no dimension to split: expected `_`, got " +
+                         std::to_string(*dim));
     if (*dim < -rank || *dim >= rank)
       return e.error(Code::E0702, value.range(),
                      subject + " has " + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions") +
@@ -274,11 +278,11 @@ std::optional<Spec> sema::readSpec(Elaborator &e, const Mesh &mesh, const Value 
       return std::nullopt;
     for (const std::string &name : *names) {
       if (!mesh.has(name))
-        return e.error(Code::E0702, entry.range(), "the spec of " + subject + ": expected an axis of the mesh, " +
-                                                       quoted(mesh.axes) + ", got \"" + name + "\"");
-      if (llvm::is_contained(used, name))
         return e.error(Code::E0702, entry.range(),
-                       "the spec of " + subject + " uses the axis \"" + name + "\" twice");
+                       "the spec of " + subject + ": expected an axis of the mesh, " + quoted(mesh.axes) + ", got \"" +
+                           name + "\"");
+      if (llvm::is_contained(used, name))
+        return e.error(Code::E0702, entry.range(), "the spec of " + subject + " uses the axis \"" + name + "\" twice");
       used.push_back(name);
     }
     spec.dims[dim] = *names;
@@ -307,8 +311,9 @@ bool sema::spreadSpecs(Elaborator &e, const Value &value, const Value &spec, llv
         return false;
       }
   } else if (parts->elements.size() != tuple->elements.size()) {
-    e.error(Code::E0702, spec.range(), subject + " has " + std::to_string(tuple->elements.size()) +
-                                           " parts, and the spec has " + std::to_string(parts->elements.size()));
+    e.error(Code::E0702, spec.range(),
+            subject + " has " + std::to_string(tuple->elements.size()) + " parts, and the spec has " +
+                std::to_string(parts->elements.size()));
     return false;
   }
   for (size_t i = 0; i < tuple->elements.size(); ++i) {

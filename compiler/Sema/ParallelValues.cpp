@@ -91,8 +91,8 @@ Value shards(CallContext &c) {
       first = sizes;
     if (sizes != first) {
       Report report = c.e.error(Code::E0714, operand.range,
-                                "`shards` takes blocks of one shape: expected " + c.e.renderArray(*dtype, first) + ", got " +
-                                    c.e.renderArray(*dtype, sizes));
+                                "`shards` takes blocks of one shape: expected " + c.e.renderArray(*dtype, first) +
+                                    ", got " + c.e.renderArray(*dtype, sizes));
       for (const auto *list : {&first, &sizes})
         for (const Size &size : *list)
           c.e.noteBirths(report, size);
@@ -125,8 +125,9 @@ Value toShards(CallContext &c) {
   for (int64_t size : dist.getMesh().getSizes())
     devices = size < 0 || devices < 0 ? -1 : devices * size;
   if (devices < 0)
-    return c.e.error(Code::E0715, c["x"].range(),
-                     "`to_shards` needs a mesh of literal size, as in `devices: 4`, got one of the devices at run time");
+    return c.e.error(
+        Code::E0715, c["x"].range(),
+        "`to_shards` needs a mesh of literal size, as in `devices: 4`, got one of the devices at run time");
   int64_t splits = 0;
   for (int64_t dim = 0; dim < dist.getSpec().getRank(); ++dim)
     if (!dist.getSpec().getAxes(dim).empty()) {
@@ -134,8 +135,9 @@ Value toShards(CallContext &c) {
       ++splits;
     }
   if (splits != 1)
-    return c.e.error(Code::E0719, c["x"].range(), "`to_shards` needs a value split along one dimension, got one split along " +
-                                                      std::to_string(splits));
+    return c.e.error(Code::E0719, c["x"].range(),
+                     "`to_shards` needs a value split along one dimension, got one split along " +
+                         std::to_string(splits));
   SmallVector<Size, 4> sizes = c.e.sizesOf(c["x"]);
   Size whole = sizes[split];
   SmallVector<mlir::Type, 4> types;

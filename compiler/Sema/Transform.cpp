@@ -1,4 +1,5 @@
-// Transformations of functions: grad and value_and_grad (G1), stop_gradient; the others say that they are not built yet.
+// Transformations of functions: grad and value_and_grad (G1), stop_gradient; the others say that they are not built
+// yet.
 
 #include "compiler/Sema/Builtins.h"
 
@@ -37,8 +38,8 @@ private:
   Elaborator &e;
   const GradRequest &request;
   SourceRange range;
-  SmallVector<Operand, 8> operands;            // the leaves of all wrt arguments
-  SmallVector<unsigned, 4> firstOperand;       // per wrt argument, where its leaves begin
+  SmallVector<Operand, 8> operands;      // the leaves of all wrt arguments
+  SmallVector<unsigned, 4> firstOperand; // per wrt argument, where its leaves begin
   SmallVector<Value, 4> wrtArguments;
   GradOp op;
   Value value, aux; // inside the region
@@ -54,7 +55,8 @@ bool GradBuilder::readOperands(ArrayRef<Value> arguments) {
     std::string name = function.parameters[position].name;
     if (!argument) {
       e.error(Code::E0803, range,
-              "'" + request.name + "' differentiates with respect to '" + name + "', which this call leaves to its default");
+              "'" + request.name + "' differentiates with respect to '" + name +
+                  "', which this call leaves to its default");
       return false;
     }
     if (argument.isError())
@@ -67,8 +69,8 @@ bool GradBuilder::readOperands(ArrayRef<Value> arguments) {
     e.leafNames(argument, name, names);
     for (auto [leaf, leafName] : llvm::zip(leaves, names)) {
       if (!e.isArrayLike(leaf)) {
-        e.error(Code::E0802, leaf.range(), "the gradient with respect to '" + leafName + "' needs floats, got " +
-                                               describeKind(leaf));
+        e.error(Code::E0802, leaf.range(),
+                "the gradient with respect to '" + leafName + "' needs floats, got " + describeKind(leaf));
         return false;
       }
       // A literal is differentiated as a float: grad(f)(3) is f'(3.0).
@@ -110,8 +112,9 @@ bool GradBuilder::checkValue(const Value &result) {
   if (value.isError())
     return false;
   if (!e.isArrayLike(value)) {
-    Report report = e.error(Code::E0801, request.range, "'" + request.name + "' needs a function with a scalar result, got " +
-                                                            e.render(value) + " from " + function.name);
+    Report report = e.error(Code::E0801, request.range,
+                            "'" + request.name + "' needs a function with a scalar result, got " + e.render(value) +
+                                " from " + function.name);
     const auto *pair = value.as<TupleValue>();
     if (pair && pair->elements.size() == 2 && !request.aux)
       report.note({}, "if the second part is not to be differentiated, say `aux: true`");
@@ -123,8 +126,9 @@ bool GradBuilder::checkValue(const Value &result) {
     return false;
   SmallVector<Size, 4> sizes = e.sizesOf(data->ssa);
   if (!sizes.empty()) {
-    Report report = e.error(Code::E0801, request.range, "'" + request.name + "' needs a function with a scalar result, got " +
-                                                            e.renderArray(data->dtype, sizes) + " from " + function.name);
+    Report report = e.error(Code::E0801, request.range,
+                            "'" + request.name + "' needs a function with a scalar result, got " +
+                                e.renderArray(data->dtype, sizes) + " from " + function.name);
     report.note(result.range(), "the result is computed here");
     report.note({}, "take a sum or a mean of it");
     return false;
@@ -189,10 +193,11 @@ void GradBuilder::noteCollectives() {
   op.walk([&](CollectiveOp collective) {
     for (mlir::StringAttr axis : collective.getCollectiveAxes())
       if (contains(vary, axis.getValue())) {
-        Report report = e.warning(Code::E0805, request.range,
-                                  "this function holds a collective over \"" + axis.str() +
-                                      "\", but its result varies over it: the gradient is that of the sum over the devices, "
-                                      "with respect to each device's own argument");
+        Report report =
+            e.warning(Code::E0805, request.range,
+                      "this function holds a collective over \"" + axis.str() +
+                          "\", but its result varies over it: the gradient is that of the sum over the devices, "
+                          "with respect to each device's own argument");
         SourceRange at = e.rangeOf(collective->getLoc());
         if (at.isValid())
           report.note(at, "the collective is here");
@@ -280,7 +285,8 @@ bool readWrt(CallContext &c, const FunctionValue &function, GradRequest &request
   const Value &wrt = c["wrt"];
   if (!wrt) {
     if (function.parameters.empty()) {
-      c.e.error(Code::E0803, c.range, "`" + c.builtin.name + "` needs a function with a parameter, got " + function.name);
+      c.e.error(Code::E0803, c.range,
+                "`" + c.builtin.name + "` needs a function with a parameter, got " + function.name);
       return false;
     }
     request.wrt.push_back(0);
@@ -332,7 +338,8 @@ Value gradBuiltin(CallContext &c) {
     return Value::error();
   const auto *function = request.function.as<FunctionValue>();
   if (!function)
-    return c.e.error(Code::E0520, c["f"].range(), "`" + c.builtin.name + "` needs a function, got " + describeKind(c["f"]));
+    return c.e.error(Code::E0520, c["f"].range(),
+                     "`" + c.builtin.name + "` needs a function, got " + describeKind(c["f"]));
   auto aux = Arguments(c).flag("aux", false);
   if (!aux || !readWrt(c, *function, request))
     return Value::error();
@@ -340,11 +347,12 @@ Value gradBuiltin(CallContext &c) {
   request.withValue = c.builtin.name == "value_and_grad";
   request.name = c.builtin.name;
   request.range = c.range;
-  return makeFunction(c.builtin.name + "(" + function->name + ")", function->parameters,
-                      [request](Elaborator &e, ArrayRef<Value> arguments, SourceRange range) {
-                        return GradBuilder(e, request, range).run(arguments);
-                      },
-                      c.range);
+  return makeFunction(
+      c.builtin.name + "(" + function->name + ")", function->parameters,
+      [request](Elaborator &e, ArrayRef<Value> arguments, SourceRange range) {
+        return GradBuilder(e, request, range).run(arguments);
+      },
+      c.range);
 }
 
 /// The value as a constant to derivatives; takes any nest of records and tuples.

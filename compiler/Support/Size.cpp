@@ -1,5 +1,5 @@
-// The arithmetic of sizes. Sums of terms with rational coefficients and integer powers (a divisor is a negative power), so
-// that quotients by constants and monomials cancel by themselves. Sums as divisors become atoms of their own.
+// The arithmetic of sizes. Sums of terms with rational coefficients and integer powers (a divisor is a negative power),
+// so that quotients by constants and monomials cancel by themselves. Sums as divisors become atoms of their own.
 
 #include "compiler/Support/Size.h"
 #include "llvm/Support/raw_ostream.h"
@@ -104,9 +104,8 @@ int powerOf(const std::vector<Factor> &factors, llvm::StringRef atom) {
 
 /// True when each factor of `part` occurs in `whole` to at least the same power.
 bool contains(const std::vector<Factor> &whole, const std::vector<Factor> &part) {
-  return std::all_of(part.begin(), part.end(), [&](const Factor &factor) {
-    return powerOf(whole, factor.atom->text) >= factor.power;
-  });
+  return std::all_of(part.begin(), part.end(),
+                     [&](const Factor &factor) { return powerOf(whole, factor.atom->text) >= factor.power; });
 }
 
 const char *callName(SizeAtom::Kind kind) {
@@ -291,7 +290,8 @@ Size Size::call(int kind, const Size &p, const Size &q) {
   return result;
 }
 
-/// Splits p by a constant c into the terms that c divides and the others: p = c * multiple + rest, 0 <= constant of rest < c.
+/// Splits p by a constant c into the terms that c divides and the others: p = c * multiple + rest, 0 <= constant of
+/// rest < c.
 static std::pair<Size, Size> splitByConstant(const Size &p, int64_t c) {
   Size multiple, rest;
   for (const Term &term : p.terms()) {
@@ -456,8 +456,8 @@ Size Size::substitute(llvm::function_ref<std::optional<Size>(llvm::StringRef)> v
                : atom.kind == SizeAtom::Max    ? max(p, q)
                                                : p;
       }
-      product = factor.power > 0 ? product * power(base, factor.power)
-                                 : exactQuotient(product, power(base, -factor.power));
+      product =
+          factor.power > 0 ? product * power(base, factor.power) : exactQuotient(product, power(base, -factor.power));
     }
     result += product;
   }
@@ -510,9 +510,8 @@ std::pair<Size, Size> Size::asQuotient() const {
   return {numerator, denominator};
 }
 
-static std::optional<__int128> evaluateWhole(const Size &p,
-                                             llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value,
-                                             SizeStatus &status) {
+static std::optional<__int128>
+evaluateWhole(const Size &p, llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value, SizeStatus &status) {
   __int128 sum = 0;
   for (const Term &term : p.terms()) {
     __int128 product = term.coefficient.num;

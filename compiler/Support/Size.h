@@ -1,8 +1,8 @@
 // Array sizes as polynomials in normal form.
 //
-// A size is a polynomial over symbols (`n`, `n.1` for a renamed one, `@data` for the size of mesh axis `data`) with exact
-// quotients (`(n)/(2)`) and the opaque calls floordiv, mod, min and max. The type checker decides `n+1 == 1+n` and
-// `2*(n-1)+2 == 2*n` by comparing normal forms, and the dialect carries them as text in tensor encodings.
+// A size is a polynomial over symbols (`n`, `n.1` for a renamed one, `@data` for the size of mesh axis `data`) with
+// exact quotients (`(n)/(2)`) and the opaque calls floordiv, mod, min and max. The type checker decides `n+1 == 1+n`
+// and `2*(n-1)+2 == 2*n` by comparing normal forms, and the dialect carries them as text in tensor encodings.
 //
 // Every symbol stands for an integer of at least 0 (checked where it is bound) and every `@axis` for one of at least 1;
 // the proofs below rely on that. An exact quotient means "the division leaves no rest", which is checked at run time
@@ -83,8 +83,8 @@ public:
   bool operator!=(const Size &other) const { return !(*this == other); }
   bool operator<(const Size &other) const { return str() < other.str(); }
 
-  /// p / q where the division is known, or will be checked, to be exact. q must not be the constant 0 (the result is then
-  /// marked as overflowed).
+  /// p / q where the division is known, or will be checked, to be exact. q must not be the constant 0 (the result is
+  /// then marked as overflowed).
   static Size exactQuotient(const Size &p, const Size &q);
   /// p // q and p % q as in Python (the rest has the sign of q).
   static Size floorDiv(const Size &p, const Size &q);
@@ -113,8 +113,8 @@ public:
   std::optional<int64_t> evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value,
                                   SizeStatus *status = nullptr) const;
 
-  /// The size as numerator / denominator with integer coefficients and no quotient outside of calls; the denominator is 1
-  /// where there is none. What a lowering needs to compute the value and check that the division is exact.
+  /// The size as numerator / denominator with integer coefficients and no quotient outside of calls; the denominator is
+  /// 1 where there is none. What a lowering needs to compute the value and check that the division is exact.
   std::pair<Size, Size> asQuotient() const;
 
   /// True when the size is at least 0 (or 1) for all values of its symbols. False means "not shown".

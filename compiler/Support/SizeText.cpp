@@ -106,8 +106,8 @@ private:
     }
     // A name: anything a Pmap name may hold, with `@` before an axis and `.` before a renaming number.
     size_t length = rest[0] == '@' ? 1 : 0;
-    while (length < rest.size() && (isalnum((unsigned char)rest[length]) || rest[length] == '_' || rest[length] == '.' ||
-                                    (unsigned char)rest[length] >= 0x80))
+    while (length < rest.size() && (isalnum((unsigned char)rest[length]) || rest[length] == '_' ||
+                                    rest[length] == '.' || (unsigned char)rest[length] >= 0x80))
       ++length;
     llvm::StringRef name = rest.take_front(length);
     if (name.empty() || name == "@")

@@ -43,8 +43,8 @@ TEST(Size, QuotientsCancel) {
 }
 
 TEST(Size, TextRoundTrips) {
-  for (const char *text : {"0", "7", "n", "n.1", "@data", "2*d+1", "(n)/(2)", "(n)/(@data)", "floordiv(n,2)", "min(m,n)",
-                           "n*n-3*n*d+2", "(n)/(d+1)", "mod(n+1,4)", "größe+1", "(n)/(2*d)/(k+1)"})
+  for (const char *text : {"0", "7", "n", "n.1", "@data", "2*d+1", "(n)/(2)", "(n)/(@data)", "floordiv(n,2)",
+                           "min(m,n)", "n*n-3*n*d+2", "(n)/(d+1)", "mod(n+1,4)", "größe+1", "(n)/(2*d)/(k+1)"})
     EXPECT_EQ(size(text).str(), size(size(text).str().c_str()).str());
   EXPECT_FALSE(Size::parse("n+"));
   EXPECT_FALSE(Size::parse("(n"));
