@@ -127,7 +127,8 @@ std::string blanks(llvm::StringRef text) {
   return result;
 }
 
-/// The source line under a range, and a line with a caret and tildes below it. A range of several lines shows its first.
+/// The source line under a range, and a line with a caret and tildes below it. A range of several lines shows its
+/// first.
 void printSnippet(llvm::raw_ostream &os, SourceRange range, bool color) {
   if (!range.isValid())
     return;
@@ -139,7 +140,8 @@ void printSnippet(llvm::raw_ostream &os, SourceRange range, bool color) {
   size_t start = range.file->lineStart(at.line);
   size_t from = std::min<size_t>(range.begin - start, line.size());
   size_t to = std::clamp<size_t>(range.end - start, from, line.size());
-  os << "  " << (llvm::json::isUTF8(line) ? line.str() : llvm::json::fixUTF8(line)) << "\n  " << blanks(line.take_front(from));
+  os << "  " << (llvm::json::isUTF8(line) ? line.str() : llvm::json::fixUTF8(line)) << "\n  "
+     << blanks(line.take_front(from));
   if (color)
     os.changeColor(llvm::raw_ostream::GREEN, /*Bold=*/true);
   os << '^';
@@ -182,8 +184,8 @@ void printFixIt(llvm::raw_ostream &os, const FixIt &fix, bool color) {
 
 void printDiagnostic(llvm::raw_ostream &os, const Diagnostic &d, bool color) {
   bool isError = d.severity == Severity::Error;
-  printHeader(os, d.range, isError ? "error" : "warning",
-              isError ? llvm::raw_ostream::RED : llvm::raw_ostream::MAGENTA, d.message, color);
+  printHeader(os, d.range, isError ? "error" : "warning", isError ? llvm::raw_ostream::RED : llvm::raw_ostream::MAGENTA,
+              d.message, color);
   os << " [" << codeText(d.code) << "]\n";
   printSnippet(os, d.range, color);
   for (const DiagnosticNote &note : d.notes) {

@@ -99,7 +99,8 @@ private:
   Diagnostic diagnostic;
 };
 
-/// Collects diagnostics in the order in which they are reported. The same code and message at the same place is reported once.
+/// Collects diagnostics in the order in which they are reported. The same code and message at the same place is
+/// reported once.
 class DiagnosticEngine {
 public:
   DiagnosticBuilder error(Code code, SourceRange range, const llvm::Twine &message) {
@@ -131,7 +132,8 @@ private:
   unsigned errors = 0;
 };
 
-/// A silent attempt: what is reported during its life is taken back when it dies, unless `keep()` was called. Trials nest.
+/// A silent attempt: what is reported during its life is taken back when it dies, unless `keep()` was called. Trials
+/// nest.
 ///
 ///   { DiagnosticTrial trial(diagnostics); elaborate(...); if (!trial.hasErrors()) trial.keep(); }
 class DiagnosticTrial {

@@ -1,5 +1,5 @@
-// Source text, and ranges within it. Everything that points at source does so with a SourceRange, which carries its file,
-// so that a message about one file can have notes in another.
+// Source text, and ranges within it. Everything that points at source does so with a SourceRange, which carries its
+// file, so that a message about one file can have notes in another.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

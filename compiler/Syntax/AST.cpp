@@ -244,7 +244,8 @@ void walk(const Expr &e, llvm::function_ref<bool(const Expr &)> visit) {
 
 namespace {
 
-/// The blocks that belong to the same function as the expression: those of ifs and plain blocks, not of lambdas or comprehensions.
+/// The blocks that belong to the same function as the expression: those of ifs and plain blocks, not of lambdas or
+/// comprehensions.
 void walkBlocks(const Expr &e, llvm::function_ref<void(const BlockExpr &)> visit) {
   if (auto *block = dyn_cast<BlockExpr>(&e))
     return visit(*block);
@@ -253,7 +254,8 @@ void walkBlocks(const Expr &e, llvm::function_ref<void(const BlockExpr &)> visit
   forEachChild(e, [&](const Expr &child) { walkBlocks(child, visit); });
 }
 
-/// Collects assignments to variables that are not declared within; scopes nest by copying the set of names of the outer one.
+/// Collects assignments to variables that are not declared within; scopes nest by copying the set of names of the outer
+/// one.
 void collectAssigned(const BlockExpr &block, llvm::StringSet<> local, llvm::StringSet<> &seen,
                      std::vector<Ident> &result) {
   auto nested = [&](const Expr &e) {
@@ -287,9 +289,8 @@ void collectAssigned(const BlockExpr &block, llvm::StringSet<> local, llvm::Stri
 void walkStatements(const BlockExpr &block, llvm::function_ref<void(const Stmt &)> visit) {
   for (const StmtPtr &statement : block.statements) {
     visit(*statement);
-    forEachChild(*statement, [&](const Expr &e) {
-      walkBlocks(e, [&](const BlockExpr &inner) { walkStatements(inner, visit); });
-    });
+    forEachChild(*statement,
+                 [&](const Expr &e) { walkBlocks(e, [&](const BlockExpr &inner) { walkStatements(inner, visit); }); });
   }
 }
 

@@ -1,8 +1,8 @@
 // The abstract syntax of Pmap: what a parsed file means, and where each part of it stands.
 //
-// Plain structs with one kind tag per family (Expr, Stmt, Type, Pattern, Item), children owned by std::unique_ptr, and classof, so
-// that llvm::isa, dyn_cast and TypeSwitch work. Nothing here is resolved: a name is text, `f32` and `Model` are both a NamedType.
-// Nodes are made by the parser and never changed.
+// Plain structs with one kind tag per family (Expr, Stmt, Type, Pattern, Item), children owned by std::unique_ptr, and
+// classof, so that llvm::isa, dyn_cast and TypeSwitch work. Nothing here is resolved: a name is text, `f32` and `Model`
+// are both a NamedType. Nodes are made by the parser and never changed.
 #pragma once
 
 #include "compiler/Support/SourceFile.h"
@@ -52,9 +52,9 @@ protected:
   Type(TypeKind kind, SourceRange range) : kind(kind), range(range) {}
 };
 
-/// `f32`, `f32[n, 2*d+1]`, `Model`, `Model[d]`, `nn.Layer[i, o]`, `_`, `_[..., i]`. Which of them it is, is Sema's to say.
-/// A size is an expression: names, integers, `+ - * / // %`, calls of `min` and `max`; besides a HoleExpr (`_`: any size) or an
-/// EllipsisExpr (`...`: any number of dimensions).
+/// `f32`, `f32[n, 2*d+1]`, `Model`, `Model[d]`, `nn.Layer[i, o]`, `_`, `_[..., i]`. Which of them it is, is Sema's to
+/// say. A size is an expression: names, integers, `+ - * / // %`, calls of `min` and `max`; besides a HoleExpr (`_`:
+/// any size) or an EllipsisExpr (`...`: any number of dimensions).
 struct NamedType : Type {
   std::vector<Ident> path; ///< One name, or a module and a name.
   bool hasSizes = false;   ///< Whether brackets were written; `f32[]` is a scalar like `f32`.
@@ -171,10 +171,11 @@ protected:
   Expr(ExprKind kind, SourceRange range) : kind(kind), range(range) {}
 };
 
-/// `1`, `1_000`, `0xff`, `1.5e-3`, `inf`, `nan`, and with a dtype suffix `1i64`, `2.0f64`. Never negative: `-1` is a UnaryExpr.
+/// `1`, `1_000`, `0xff`, `1.5e-3`, `inf`, `nan`, and with a dtype suffix `1i64`, `2.0f64`. Never negative: `-1` is a
+/// UnaryExpr.
 struct NumberExpr : Expr {
-  std::string text;        ///< As written.
-  bool isFloat = false;    ///< A fraction or an exponent was written, or it is inf or nan, or the suffix is a float dtype.
+  std::string text;     ///< As written.
+  bool isFloat = false; ///< A fraction or an exponent was written, or it is inf or nan, or the suffix is a float dtype.
   uint64_t intValue = 0;   ///< The value when not isFloat.
   double floatValue = 0.0; ///< The value in any case.
   std::string suffix;      ///< The dtype's name, or empty: a weak literal.
@@ -280,8 +281,9 @@ struct WithExpr : Expr {
   static bool classof(const Expr *e) { return e->kind == ExprKind::With; }
 };
 
-/// `a |> f(b)` is `f(a, b)`: when the right side is a CallExpr, the left becomes its first argument; else it is called with it.
-/// `a |> vmap(f)(b)` is `vmap(f)(a, b)` by the same rule, since the outermost node of the right side is the second call.
+/// `a |> f(b)` is `f(a, b)`: when the right side is a CallExpr, the left becomes its first argument; else it is called
+/// with it. `a |> vmap(f)(b)` is `vmap(f)(a, b)` by the same rule, since the outermost node of the right side is the
+/// second call.
 struct PipeExpr : Expr {
   SourceRange opRange;
   ExprPtr lhs, rhs;
@@ -315,7 +317,7 @@ struct Subscript {
   enum Kind { At, Slice, Ellipsis, NewAxis };
   Kind kind = At;
   SourceRange range;
-  ExprPtr index;               ///< Of an At: an integer, or an integer array.
+  ExprPtr index;                ///< Of an At: an integer, or an integer array.
   ExprPtr lower, upper, stride; ///< Of a Slice; each may be null.
 };
 
@@ -362,7 +364,7 @@ struct ArrayExpr : Expr {
 
 /// `i in n` (0 to n), `i in a..b`, or `i` alone: the dimension it indexes.
 struct ComprehensionRange {
-  Ident index; ///< `_` when the index is not used.
+  Ident index;   ///< `_` when the index is not used.
   ExprPtr range; ///< May be null.
 };
 
@@ -375,7 +377,8 @@ struct ComprehensionExpr : Expr {
   static bool classof(const Expr *e) { return e->kind == ExprKind::Comprehension; }
 };
 
-/// `{ statements; last expression }`. The value is the last statement's when that is an expression; otherwise there is none.
+/// `{ statements; last expression }`. The value is the last statement's when that is an expression; otherwise there is
+/// none.
 struct BlockExpr : Expr {
   std::vector<StmtPtr> statements;
 
@@ -397,8 +400,8 @@ struct IfExpr : Expr {
   static bool classof(const Expr *e) { return e->kind == ExprKind::If; }
 };
 
-/// A parameter of a function. `in specs: T = d` has the label `in` and the name `specs`: callers write the label, the body the name.
-/// Usually they are the same word, written once.
+/// A parameter of a function. `in specs: T = d` has the label `in` and the name `specs`: callers write the label, the
+/// body the name. Usually they are the same word, written once.
 struct Param {
   Ident label;
   Ident name;
@@ -435,7 +438,8 @@ protected:
   Stmt(StmtKind kind, SourceRange range) : kind(kind), range(range) {}
 };
 
-/// `let p = e`, `let [k] y = e` (binds sizes that depend on data), `var x = e`; a type may follow the pattern: `let x: f32[n] = e`.
+/// `let p = e`, `let [k] y = e` (binds sizes that depend on data), `var x = e`; a type may follow the pattern: `let x:
+/// f32[n] = e`.
 struct LetStmt : Stmt {
   bool isVar = false;
   std::vector<Ident> sizes;
@@ -584,7 +588,8 @@ struct Module {
   /// Every comment in the order of the source, doc comments included. The printer puts each back by its position.
   std::vector<Comment> comments;
 
-  /// The item of a name (function, type, const, or the alias of an import); the last when there are several. Null if none.
+  /// The item of a name (function, type, const, or the alias of an import); the last when there are several. Null if
+  /// none.
   const Item *find(llvm::StringRef name) const;
 };
 
@@ -595,19 +600,19 @@ const Ident *nameOf(const Item &item);
 // Walking
 //===----------------------------------------------------------------------===//
 
-/// Calls `visit` on each direct child expression of `e`: operands, arguments, subscripts, the expressions in the statements of a
-/// block, in source order. Sizes in types and the defaults of a lambda's parameters are children, too.
+/// Calls `visit` on each direct child expression of `e`: operands, arguments, subscripts, the expressions in the
+/// statements of a block, in source order. Sizes in types and the defaults of a lambda's parameters are children, too.
 void forEachChild(const Expr &e, llvm::function_ref<void(const Expr &)> visit);
 /// Calls `visit` on each expression directly in a statement (targets included), in source order.
 void forEachChild(const Stmt &s, llvm::function_ref<void(const Expr &)> visit);
 /// Calls `visit` on `e` and everything below it, parents first. `visit` returns false to skip what is below.
 void walk(const Expr &e, llvm::function_ref<bool(const Expr &)> visit);
-/// Calls `visit` on every statement in the block, nested loops and ifs included, and not the bodies of lambdas or comprehensions
-/// (they cannot assign outer variables).
+/// Calls `visit` on every statement in the block, nested loops and ifs included, and not the bodies of lambdas or
+/// comprehensions (they cannot assign outer variables).
 void walkStatements(const BlockExpr &block, llvm::function_ref<void(const Stmt &)> visit);
 
-/// The outer variables that the statements of a block assign, in the order of first assignment: what a loop around it carries.
-/// Variables declared inside the block (by `let`, `var` or `for`) and only assigned there do not count.
+/// The outer variables that the statements of a block assign, in the order of first assignment: what a loop around it
+/// carries. Variables declared inside the block (by `let`, `var` or `for`) and only assigned there do not count.
 std::vector<Ident> assignedVariables(const BlockExpr &block);
 /// The names a pattern binds, in source order.
 std::vector<const Ident *> boundNames(const Pattern &pattern);
@@ -616,7 +621,8 @@ std::vector<const Ident *> boundNames(const Pattern &pattern);
 // Text
 //===----------------------------------------------------------------------===//
 
-/// The tree as text, one node a line, without positions: `--emit ast`. Two trees mean the same exactly when their dumps are equal.
+/// The tree as text, one node a line, without positions: `--emit ast`. Two trees mean the same exactly when their dumps
+/// are equal.
 std::string dumpAST(const Module &module);
 std::string dumpAST(const Expr &e);
 std::string dumpAST(const Stmt &s);

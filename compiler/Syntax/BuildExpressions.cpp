@@ -111,7 +111,8 @@ ExprPtr Builder::buildExpr(P::ExprContext *context) {
     if (!reportedDepth)
       diagnostics
           .error(Code::E0106, range(context).startPoint(),
-                 "expected at most " + llvm::Twine(maxDepth) + " operations within one another; name a part of them by 'let'")
+                 "expected at most " + llvm::Twine(maxDepth) +
+                     " operations within one another; name a part of them by 'let'")
           .report();
     reportedDepth = true;
     return std::make_unique<HoleExpr>(range(context));
@@ -245,7 +246,8 @@ ExprPtr Builder::buildBinary(P::BinaryExprContext *context) {
   if (isComparison(binary->op))
     if (auto *inner = dyn_cast<BinaryExpr>(lhs.get()); inner && isComparison(inner->op) && !inner->parenthesized)
       diagnostics
-          .error(Code::E0107, opRange, "comparisons do not chain: write 'a < b and b < c', or parentheses to compare a bool")
+          .error(Code::E0107, opRange,
+                 "comparisons do not chain: write 'a < b and b < c', or parentheses to compare a bool")
           .note(inner->opRange, "the first comparison is here")
           .fix(opRange.startPoint(), "and " + inner->rhs->range.text() + " ")
           .report();

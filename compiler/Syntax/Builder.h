@@ -1,5 +1,5 @@
-// From ANTLR's parse tree to our AST. What is simpler to check on the tree than to say in the grammar is reported here: chained
-// comparisons, assignment targets, `+=`, names given twice, mixed tuples and records.
+// From ANTLR's parse tree to our AST. What is simpler to check on the tree than to say in the grammar is reported here:
+// chained comparisons, assignment targets, `+=`, names given twice, mixed tuples and records.
 #pragma once
 
 #include "PmapParser.h"
@@ -52,7 +52,9 @@ private:
 
   ast::Ident ident(P::NameContext *context) const;
   ast::Ident word(P::WordContext *context) const;
-  SourceRange range(const antlr4::ParserRuleContext *context) const { return tokens.range(context->start, context->stop); }
+  SourceRange range(const antlr4::ParserRuleContext *context) const {
+    return tokens.range(context->start, context->stop);
+  }
   SourceRange range(const antlr4::Token *token) const { return tokens.range(token); }
   SourceRange range(antlr4::tree::TerminalNode *node) const { return tokens.range(node->getSymbol()); }
   /// Reports E0112 for each name that occurs twice; `_` may.

@@ -1,5 +1,5 @@
-// The tree as text: one node a line, children indented. Nothing of positions, comments or redundant parentheses, so that equal dumps
-// mean equal programs.
+// The tree as text: one node a line, children indented. Nothing of positions, comments or redundant parentheses, so
+// that equal dumps mean equal programs.
 #include "compiler/Syntax/AST.h"
 #include "compiler/Syntax/Literals.h"
 #include "llvm/Support/raw_ostream.h"
@@ -347,8 +347,7 @@ private:
   unsigned depth = 0;
 };
 
-template <typename Action>
-std::string dumped(Action action) {
+template <typename Action> std::string dumped(Action action) {
   std::string text;
   llvm::raw_string_ostream os(text);
   Dumper dumper(os);

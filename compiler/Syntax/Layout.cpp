@@ -142,8 +142,8 @@ private:
     }
   }
 
-  /// Whether the document fits on the rest of the line, together with what follows up to the next place that will break: of what
-  /// follows, groups count as unbroken, so that of two groups in a row the first breaks first.
+  /// Whether the document fits on the rest of the line, together with what follows up to the next place that will
+  /// break: of what follows, groups count as unbroken, so that of two groups in a row the first breaks first.
   bool fits(const Command &command) const {
     if (column > width)
       return false;

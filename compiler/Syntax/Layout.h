@@ -1,5 +1,5 @@
-// Breaking lines: documents of text with places where a line may break, in groups that break all of their places or none.
-// After P. Wadler, "A prettier printer" (2003), with the line suffixes and forced breaks of Prettier.
+// Breaking lines: documents of text with places where a line may break, in groups that break all of their places or
+// none. After P. Wadler, "A prettier printer" (2003), with the line suffixes and forced breaks of Prettier.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

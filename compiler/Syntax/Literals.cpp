@@ -56,8 +56,8 @@ std::unique_ptr<ast::NumberExpr> readNumber(SourceRange range, DiagnosticEngine 
 
   if (text.starts_with("inf") || text.starts_with("nan")) {
     number->isFloat = true;
-    number->floatValue = text.starts_with("inf") ? std::numeric_limits<double>::infinity()
-                                                 : std::numeric_limits<double>::quiet_NaN();
+    number->floatValue =
+        text.starts_with("inf") ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
     number->suffix = text.drop_front(3).str();
     return number;
   }

@@ -8,7 +8,8 @@
 
 namespace pmap {
 
-/// Reads a number: digits with `_` between them, hexadecimal, fraction, exponent, dtype suffix. Reports E0104; never null.
+/// Reads a number: digits with `_` between them, hexadecimal, fraction, exponent, dtype suffix. Reports E0104; never
+/// null.
 std::unique_ptr<ast::NumberExpr> readNumber(SourceRange range, DiagnosticEngine &diagnostics);
 
 /// Reads a string with its quotes, resolving the escapes `\n \t \r \0 \" \\ \u{1F600}`. Reports E0105.

@@ -10,16 +10,15 @@ using grammar::PmapParser;
 
 namespace {
 
-/// One parse of the filtered tokens. Parsing is fast in ANTLR's SLL mode; when that finds an error, the full LL mode has the last
-/// word (it decides by the whole context, so that an error it finds is one).
+/// One parse of the filtered tokens. Parsing is fast in ANTLR's SLL mode; when that finds an error, the full LL mode
+/// has the last word (it decides by the whole context, so that an error it finds is one).
 class Parse {
 public:
   Parse(const SourceFile &file, DiagnosticEngine &diagnostics)
       : diagnostics(diagnostics), tokens(file, diagnostics), builder(tokens, diagnostics) {}
 
   /// Runs `rule`, a member function of PmapParser. Null when nesting was too deep to go on.
-  template <typename Context>
-  Context *run(Context *(PmapParser::*rule)()) {
+  template <typename Context> Context *run(Context *(PmapParser::*rule)()) {
     {
       DiagnosticTrial trial(diagnostics);
       Context *context = attempt(rule, antlr4::atn::PredictionMode::SLL);
@@ -34,8 +33,7 @@ public:
   Builder builder;
 
 private:
-  template <typename Context>
-  Context *attempt(Context *(PmapParser::*rule)(), antlr4::atn::PredictionMode mode) {
+  template <typename Context> Context *attempt(Context *(PmapParser::*rule)(), antlr4::atn::PredictionMode mode) {
     parser.reset();
     source = tokens.source();
     stream = std::make_unique<antlr4::CommonTokenStream>(source.get());
@@ -51,7 +49,8 @@ private:
       errors->reportBrackets();
       return context;
     } catch (const NestingParser::TooDeep &error) {
-      diagnostics.error(Code::E0106, tokens.range(error.token), "nested too deeply; name a part of it by 'let'").report();
+      diagnostics.error(Code::E0106, tokens.range(error.token), "nested too deeply; name a part of it by 'let'")
+          .report();
       return nullptr;
     }
   }
@@ -115,7 +114,8 @@ ReplInput parseExpressionOrItem(const SourceFile &file, DiagnosticEngine &diagno
   bool hasItems = !input.module->items.empty(), hasStatements = !input.block->statements.empty();
   if (hasItems && hasStatements) {
     diagnostics
-        .error(Code::E0115, input.block->statements.front()->range, "expected definitions or statements in one entry, got both")
+        .error(Code::E0115, input.block->statements.front()->range,
+               "expected definitions or statements in one entry, got both")
         .report();
     return input;
   }

@@ -10,8 +10,8 @@
 
 namespace pmap {
 
-/// Parses a whole file. Every syntax error of it is reported; the module holds what could be understood, and is never null. After
-/// an error the module is for tools only (the language server, `fmt` refuses it): Sema must not run on it.
+/// Parses a whole file. Every syntax error of it is reported; the module holds what could be understood, and is never
+/// null. After an error the module is for tools only (the language server, `fmt` refuses it): Sema must not run on it.
 std::unique_ptr<ast::Module> parseFile(const SourceFile &file, DiagnosticEngine &diagnostics);
 
 /// The same from text, under a name that messages show. The file is added to `sources`, which must outlive the module.
@@ -32,8 +32,8 @@ struct ReplInput {
   std::unique_ptr<ast::BlockExpr> block;
 };
 
-/// Parses an entry of the REPL: either items or statements. `Incomplete` reports nothing. An entry that ends in an empty line is
-/// never incomplete: it is an error instead, so that a user can always get out.
+/// Parses an entry of the REPL: either items or statements. `Incomplete` reports nothing. An entry that ends in an
+/// empty line is never incomplete: it is an error instead, so that a user can always get out.
 ReplInput parseExpressionOrItem(const SourceFile &file, DiagnosticEngine &diagnostics);
 
 /// A single expression, for `name=value` on the command line and the like. Null after an error.

@@ -293,7 +293,8 @@ Doc Printer::arrayDoc(const ArrayExpr &e) {
   for (const ExprPtr &element : e.elements)
     numbers &= isPlainNumber(*element);
   if (!numbers)
-    return list("[", e.elements, "]", closing(e.range), beginOf, [&](const ExprPtr &element) { return exprDoc(*element); });
+    return list("[", e.elements, "]", closing(e.range), beginOf,
+                [&](const ExprPtr &element) { return exprDoc(*element); });
   // Numbers fill their lines, as a column of them would be hard to read.
   std::vector<Doc> inner;
   for (const ExprPtr &element : e.elements) {
@@ -328,9 +329,9 @@ Doc Printer::callDoc(const CallExpr &e) {
     parts.push_back(text(")"));
     result = concat(std::move(parts));
   } else {
-    result = concat({callee, list(
-                                 "(", e.args, ")", closing(e.range), [](const Argument &a) { return a.range().begin; },
-                                 argumentDoc)});
+    result = concat(
+        {callee,
+         list("(", e.args, ")", closing(e.range), [](const Argument &a) { return a.range().begin; }, argumentDoc)});
   }
   tight = outer;
   return result;

@@ -194,7 +194,8 @@ Doc Printer::functionTail(const std::vector<Param> &params, const Type *result, 
 }
 
 Doc Printer::paramsDoc(const std::vector<Param> &params, SourceRange whole) {
-  // The bracket that closes them: behind the last parameter, or the opening bracket, stand only blanks, a comma and comments.
+  // The bracket that closes them: behind the last parameter, or the opening bracket, stand only blanks, a comma and
+  // comments.
   uint32_t end = params.empty() ? whole.begin : params.back().range.end;
   if (module) {
     llvm::StringRef source = module->file->text();
@@ -386,8 +387,8 @@ Doc Printer::statementDoc(const Stmt &s) {
 
 std::string formatModule(const Module &module) {
   std::string result = render(Printer(&module).moduleDoc(), lineWidth);
-  // A block that did not fit on its one line has now become the author's choice of several, which may let what is around it fit
-  // in another way; a second pass settles that, so that formatting again changes nothing.
+  // A block that did not fit on its one line has now become the author's choice of several, which may let what is
+  // around it fit in another way; a second pass settles that, so that formatting again changes nothing.
   for (int pass = 0; pass < 2; ++pass) {
     SourceManager sources;
     DiagnosticEngine diagnostics;

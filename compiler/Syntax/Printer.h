@@ -6,8 +6,9 @@
 
 namespace pmap {
 
-/// The module as text in the canonical layout: two blanks per level, at most 100 columns where there is a place to break, comments
-/// kept, at most one empty line in a row. Idempotent, and parsing the result gives an equal tree (`ast::dumpAST`).
+/// The module as text in the canonical layout: two blanks per level, at most 100 columns where there is a place to
+/// break, comments kept, at most one empty line in a row. Idempotent, and parsing the result gives an equal tree
+/// (`ast::dumpAST`).
 std::string formatModule(const ast::Module &module);
 
 } // namespace pmap

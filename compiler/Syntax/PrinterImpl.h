@@ -6,8 +6,8 @@
 
 namespace pmap {
 
-/// Turns trees into documents, and puts each comment back where it stood: comments are taken from the module's list in order, at
-/// the places between statements, list elements and operands.
+/// Turns trees into documents, and puts each comment back where it stood: comments are taken from the module's list in
+/// order, at the places between statements, list elements and operands.
 class Printer {
 public:
   explicit Printer(const ast::Module *module) : module(module) {}
@@ -43,15 +43,17 @@ private:
   Doc namedDoc(const ast::NamedExpr &field);
   Doc subscriptDoc(const ast::Subscript &s);
 
-  /// A bracketed list: on one line, or one element a line with a comma behind each. `end` is the offset of the closing bracket.
+  /// A bracketed list: on one line, or one element a line with a comma behind each. `end` is the offset of the closing
+  /// bracket.
   template <typename List, typename BeginOf, typename DocOf>
-  Doc list(llvm::StringRef open, const List &elements, llvm::StringRef close, uint32_t end, BeginOf beginOf, DocOf docOf,
-           bool commaOfOne = false);
+  Doc list(llvm::StringRef open, const List &elements, llvm::StringRef close, uint32_t end, BeginOf beginOf,
+           DocOf docOf, bool commaOfOne = false);
 
   // Comments (Printer.cpp).
   /// The comments behind the last token, before `offset`: they stay at the end of their line.
   Doc behind(uint32_t offset);
-  /// The comments before `offset` that stand on lines of their own, each with its line break; empty lines kept when asked.
+  /// The comments before `offset` that stand on lines of their own, each with its line break; empty lines kept when
+  /// asked.
   Doc above(uint32_t offset, bool keepEmptyLines = false);
   /// All comments before a closing bracket, each on its line; the break behind the last is the bracket's own.
   Doc beforeClosing(uint32_t end);
@@ -71,8 +73,8 @@ private:
 };
 
 template <typename List, typename BeginOf, typename DocOf>
-layout::Doc Printer::list(llvm::StringRef open, const List &elements, llvm::StringRef close, uint32_t end, BeginOf beginOf,
-                          DocOf docOf, bool commaOfOne) {
+layout::Doc Printer::list(llvm::StringRef open, const List &elements, llvm::StringRef close, uint32_t end,
+                          BeginOf beginOf, DocOf docOf, bool commaOfOne) {
   using namespace layout;
   if (std::empty(elements) && !hasCommentRightBefore(end))
     return text((open + close).str());

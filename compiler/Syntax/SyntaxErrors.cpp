@@ -188,7 +188,8 @@ void SyntaxErrors::reportError(antlr4::Parser *generic, const antlr4::Recognitio
 
   if (before && before->getType() == PmapParser::FN && got->getType() == PmapParser::NAME) {
     diagnostics
-        .error(Code::E0115, range, "expected '(', got " + gotText + ": functions with a name are defined outside of blocks")
+        .error(Code::E0115, range,
+               "expected '(', got " + gotText + ": functions with a name are defined outside of blocks")
         .fix(file.range(before, got), "let " + text(got) + " = fn")
         .report();
     return;
@@ -338,7 +339,9 @@ void SyntaxErrors::reportMisplaced(PmapParser &parser) {
   bool inModule = parser.getContext()->getRuleIndex() == PmapParser::RuleModule;
   if (isBinaryOperator(type) || type == PmapParser::DOT_DOT || type == PmapParser::CAST || type == PmapParser::WITH ||
       type == PmapParser::AND || type == PmapParser::OR || type == PmapParser::ASSIGN) {
-    diagnostics.error(Code::E0101, range, "expected a " + llvm::Twine(inModule ? "definition" : "statement") + ", got " + gotText)
+    diagnostics
+        .error(Code::E0101, range,
+               "expected a " + llvm::Twine(inModule ? "definition" : "statement") + ", got " + gotText)
         .note("a line that goes on ends with its operator, or stands in parentheses")
         .report();
     return;
@@ -354,8 +357,8 @@ void SyntaxErrors::reportMisplaced(PmapParser &parser) {
       builder.note("'else' stands behind the '}' of an 'if'");
     return;
   }
-  auto builder =
-      diagnostics.error(Code::E0115, range, "expected a definition (fn, type, const, import, export, test), got " + gotText);
+  auto builder = diagnostics.error(Code::E0115, range,
+                                   "expected a definition (fn, type, const, import, export, test), got " + gotText);
   if (llvm::StringRef hint = foreignStatement(text(got)); !hint.empty())
     builder.note(hint);
   else if (type == PmapParser::LET)

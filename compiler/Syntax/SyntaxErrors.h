@@ -7,8 +7,8 @@
 
 namespace pmap {
 
-/// Replaces ANTLR's error handling. The first error of a statement (or item) is reported; then the rest of it is skipped, bracket by
-/// bracket, except that blocks in it are still parsed for errors of their own.
+/// Replaces ANTLR's error handling. The first error of a statement (or item) is reported; then the rest of it is
+/// skipped, bracket by bracket, except that blocks in it are still parsed for errors of their own.
 class SyntaxErrors : public antlr4::ANTLRErrorStrategy {
 public:
   SyntaxErrors(const TokenizedFile &file, DiagnosticEngine &diagnostics) : file(file), diagnostics(diagnostics) {}

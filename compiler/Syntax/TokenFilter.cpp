@@ -25,8 +25,8 @@ public:
   const int64_t bracket;
 };
 
-/// Whether a newline after a token of this type cannot end a statement: binary operators, `=`, `->`, `:` and the comma; and the
-/// words after which an operand must come.
+/// Whether a newline after a token of this type cannot end a statement: binary operators, `=`, `->`, `:` and the comma;
+/// and the words after which an operand must come.
 bool continuesAfter(size_t type) {
   switch (type) {
   case PmapLexer::POW:
@@ -81,8 +81,8 @@ size_t closerOf(size_t opener) {
                                          : PmapLexer::RBRACE;
 }
 
-/// What is written in Pmap for an operator of another language: the words of the message, the text to put in its place (empty when
-/// a whole expression must change), and the token that lets the parser go on.
+/// What is written in Pmap for an operator of another language: the words of the message, the text to put in its place
+/// (empty when a whole expression must change), and the token that lets the parser go on.
 struct ForeignOperator {
   llvm::StringRef hint, replacement;
   size_t standIn; ///< 0: leave it out.
@@ -226,13 +226,14 @@ private:
       if (isOpener(type))
         ++depth;
       else if (isCloser(type) && --depth == 0)
-        return j + 1 >= raw.size() || (raw[j + 1]->getType() != PmapLexer::ASSIGN && raw[j + 1]->getType() != PmapLexer::COLON);
+        return j + 1 >= raw.size() ||
+               (raw[j + 1]->getType() != PmapLexer::ASSIGN && raw[j + 1]->getType() != PmapLexer::COLON);
     }
     return false;
   }
 
-  /// A definition that starts in the first column cannot be inside brackets: something before it was not closed. Without this, one
-  /// missing bracket would swallow the rest of the file.
+  /// A definition that starts in the first column cannot be inside brackets: something before it was not closed.
+  /// Without this, one missing bracket would swallow the rest of the file.
   bool startsItem(SourceRange range, const std::vector<std::unique_ptr<antlr4::Token>> &raw, size_t i) const {
     if (range.begin != 0 && out.file_.text()[range.begin - 1] != '\n')
       return false;
@@ -388,8 +389,9 @@ TokenizedFile::TokenizedFile(const SourceFile &file, DiagnosticEngine &diagnosti
   if (valid < text.size() || text.contains('\0')) {
     auto at = static_cast<uint32_t>(std::min(valid, text.find('\0')));
     diagnostics
-        .error(Code::E0117, {&file, at, at}, "expected text in UTF-8, got the byte 0x" +
-                                                 llvm::utohexstr(static_cast<unsigned char>(text[at]), true, 2))
+        .error(Code::E0117, {&file, at, at},
+               "expected text in UTF-8, got the byte 0x" +
+                   llvm::utohexstr(static_cast<unsigned char>(text[at]), true, 2))
         .report();
     text = text.take_front(at);
   }

@@ -1,11 +1,11 @@
-// From text to the tokens the parser sees: newlines become separators by the rules of the language, brackets are balanced,
-// comments are set aside, and what is not Pmap at all is reported and replaced by what was meant.
+// From text to the tokens the parser sees: newlines become separators by the rules of the language, brackets are
+// balanced, comments are set aside, and what is not Pmap at all is reported and replaced by what was meant.
 #pragma once
 
+#include "antlr4-runtime.h"
 #include "compiler/Support/Diagnostics.h"
 #include "compiler/Syntax/AST.h"
 #include "llvm/ADT/DenseSet.h"
-#include "antlr4-runtime.h"
 #include <memory>
 #include <vector>
 
@@ -29,8 +29,9 @@ public:
   /// The innermost bracket that is open before this token, if it was never closed in the text; else an invalid range.
   SourceRange unclosedBracketAround(const antlr4::Token *token) const;
 
-  /// What was wrong with the brackets, with the bracket it is about. Kept back until the parser has had its say: when it stopped
-  /// right inside a bracket that is not closed, its message is the better one, and both would be one too many.
+  /// What was wrong with the brackets, with the bracket it is about. Kept back until the parser has had its say: when
+  /// it stopped right inside a bracket that is not closed, its message is the better one, and both would be one too
+  /// many.
   struct BracketError {
     SourceRange bracket; ///< Invalid when a bracket closes nothing.
     Diagnostic diagnostic;

@@ -2,7 +2,8 @@
 //
 //   --dump       the tree (the default)
 //   --fmt        the file in the canonical layout
-//   --roundtrip  checks that the formatted text parses to the same tree and keeps the comments, and that formatting it again
+//   --roundtrip  checks that the formatted text parses to the same tree and keeps the comments, and that formatting it
+//   again
 //                changes nothing
 //   --repl       what the REPL makes of the file as one entry
 //   --time       seconds taken by the parser, and nothing else
