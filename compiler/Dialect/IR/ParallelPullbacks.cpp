@@ -88,10 +88,12 @@ struct AllReduceRule {
   Value product() {
     // The forward value after each axis but the last, to walk back over.
     SmallVector<Value> partial = {x};
-    for (StringAttr axis : axes())
+    Axes over = axes();
+    for (StringAttr axis : over)
       partial.push_back(reduced(ReductionKind::Prod, WidenOp::create(builder, loc(), partial.back(), axis), axis));
     Value ct = cotangent;
-    for (auto [i, axis] : llvm::reverse(llvm::enumerate(axes()))) {
+    for (size_t i = over.size(); i-- > 0;) {
+      StringAttr axis = over[i];
       Value mine = like(partial[i], WidenOp::create(builder, loc(), partial[i], axis).getType());
       RankedTensorType mineType = tensorType(mine);
       SmallVector<Size> sizes = sizesOf(mineType);

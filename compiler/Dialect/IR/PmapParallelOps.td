@@ -171,7 +171,7 @@ def Pmap_AllGatherOp : Pmap_CollectiveOp<"all_gather", [Differentiable]> {
 
     ```mlir
     %1 = pmap.all_gather %x over "a" dim 0 tiled
-      : tensor<?xf32, #pmap.layout<["n"], ["a"]>> -> tensor<?xf32, #pmap.layout<["n*@a"], []>>
+      : tensor<?xf32, #pmap.layout<["n"], ["a"]>> -> tensor<?xf32, #pmap.layout<["@a*n"], []>>
     ```
 
     Constraints: (all_gather-1) `dim` is a dimension of the result; (all_gather-2) the result's size along `dim` is the

@@ -11,7 +11,7 @@ def Pmap_SizeOp : Pmap_PureOp<"size"> {
     `@a` is the size of mesh axis a.
 
     ```mlir
-    %n = pmap.size "n*@data"
+    %n = pmap.size "@data*n"
     ```
 
     Constraint: (size-1) the text is a polynomial in normal form.

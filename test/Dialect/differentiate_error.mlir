@@ -1,0 +1,68 @@
+// RUN: %pmap-opt %s --pmap-differentiate --split-input-file --verify-diagnostics
+
+func.func @while(%x: tensor<f32>) -> tensor<f32> {
+  %one = arith.constant dense<1.0> : tensor<f32>
+  %v, %g = pmap.grad (%x as %a : tensor<f32>) wrt [0] {
+    // expected-error @+1 {{the gradient of a 'while' needs its number of steps in advance; write a 'for' with a bound and an 'if' for the condition inside it [E0811]}}
+    %0 = scf.while (%y = %a) : (tensor<f32>) -> tensor<f32> {
+      %c = arith.cmpf olt, %y, %one : tensor<f32>
+      %b = pmap.to_bool %c : tensor<i1>
+      scf.condition(%b) %y : tensor<f32>
+    } do {
+    ^bb0(%y: tensor<f32>):
+      %1 = arith.addf %y, %y : tensor<f32>
+      scf.yield %1 : tensor<f32>
+    }
+    pmap.yield %0 : tensor<f32>
+  } : tensor<f32>, tensor<f32>
+  return %g : tensor<f32>
+}
+
+// -----
+func.func @unknown(%x: tensor<f32, #pmap.layout<[], ["a"]>>) -> tensor<f32, #pmap.layout<[], ["a"]>> {
+  %v, %g = pmap.grad (%x as %a : tensor<f32, #pmap.layout<[], ["a"]>>) wrt [0] {
+    // expected-error @+1 {{no derivative is known for this operation ('pmap.all_reduce'); stop_gradient(...) takes its value as a constant [E0810]}}
+    %0 = pmap.all_reduce prod (%a) over ["a"] groups [array<i64: 0, 1>]
+      : (tensor<f32, #pmap.layout<[], ["a"]>>) -> tensor<f32, #pmap.layout<[], ["a"]>>
+    pmap.yield %0 : tensor<f32, #pmap.layout<[], ["a"]>>
+  } : tensor<f32, #pmap.layout<[], ["a"]>>, tensor<f32, #pmap.layout<[], ["a"]>>
+  return %g : tensor<f32, #pmap.layout<[], ["a"]>>
+}
+
+// -----
+!whole = !pmap.dist<tensor<4xf32>, #pmap.spec<[["a"]]>, #pmap.mesh<["a"], [2]>>
+func.func @distributed_loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %v, %g = pmap.grad (%x as %a : tensor<4xf32>) wrt [0] {
+    %0 = pmap.move %a : tensor<4xf32> to !whole
+    // expected-error @+1 {{no derivative is known for a loop that carries distributed values; put the loop inside the pmap [E0812]}}
+    %1 = scf.for %i = %c0 to %n step %c1 iter_args(%y = %0) -> (!whole) {
+      scf.yield %y : !whole
+    }
+    %2 = pmap.move %1 : !whole to tensor<4xf32>
+    %3 = pmap.reduce sum %2 dims [0] : tensor<4xf32> -> tensor<f32>
+    pmap.yield %3 : tensor<f32>
+  } : tensor<f32>, tensor<4xf32>
+  return %g : tensor<4xf32>
+}
+
+// -----
+// A while that no gradient goes through is none of the derivative's business.
+func.func @while_of_constants(%x: tensor<f32>) -> tensor<f32> {
+  %one = arith.constant dense<1.0> : tensor<f32>
+  %v, %g = pmap.grad (%x as %a : tensor<f32>) wrt [0] {
+    %0 = scf.while (%y = %one) : (tensor<f32>) -> tensor<f32> {
+      %c = arith.cmpf olt, %y, %one : tensor<f32>
+      %b = pmap.to_bool %c : tensor<i1>
+      scf.condition(%b) %y : tensor<f32>
+    } do {
+    ^bb0(%y: tensor<f32>):
+      %1 = arith.addf %y, %y : tensor<f32>
+      scf.yield %1 : tensor<f32>
+    }
+    %2 = arith.mulf %0, %a : tensor<f32>
+    pmap.yield %2 : tensor<f32>
+  } : tensor<f32>, tensor<f32>
+  return %g : tensor<f32>
+}

@@ -1,0 +1,109 @@
+// RUN: %pmap-opt %s --pmap-simplify | FileCheck %s
+
+!vec = tensor<?xf32, #pmap.layout<["n"], []>>
+!scalar = tensor<f32, #pmap.layout<[], ["a"]>>
+
+// CHECK-LABEL: func.func @neutral
+// CHECK-SAME: %[[X:.*]]: tensor<?xf32, #pmap.layout<["n"], []>>
+func.func @neutral(%x: !vec) -> !vec {
+  // CHECK-NEXT: return %[[X]]
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %one = arith.constant dense<1.0> : tensor<f32>
+  %zeros = pmap.broadcast %zero dims [] : tensor<f32> -> !vec
+  %ones = pmap.broadcast %one dims [] : tensor<f32> -> !vec
+  %0 = arith.addf %zeros, %x : !vec
+  %1 = arith.mulf %0, %ones : !vec
+  %2 = arith.negf %1 : !vec
+  %3 = arith.negf %2 : !vec
+  return %3 : !vec
+}
+
+// CHECK-LABEL: func.func @square
+// CHECK-SAME: %[[X:.*]]: tensor<?xf32
+func.func @square(%x: !vec) -> !vec {
+  // CHECK-NEXT: %[[S:.*]] = arith.mulf %[[X]], %[[X]]
+  // CHECK-NEXT: return %[[S]]
+  %two = arith.constant dense<2.0> : tensor<f32>
+  %twos = pmap.broadcast %two dims [] : tensor<f32> -> !vec
+  %0 = math.powf %x, %twos : !vec
+  return %0 : !vec
+}
+
+// CHECK-LABEL: func.func @sum_of_splat
+// CHECK-SAME: %[[X:.*]]: tensor<f32>
+func.func @sum_of_splat(%x: tensor<f32>) -> tensor<f32> {
+  // CHECK: %[[N:.*]] = pmap.size "n"
+  // CHECK: %[[F:.*]] = pmap.from_index %[[N]] : tensor<f32>
+  // CHECK: %[[P:.*]] = arith.mulf %[[X]], %[[F]]
+  // CHECK: return %[[P]]
+  %0 = pmap.broadcast %x dims [] : tensor<f32> -> !vec
+  %1 = pmap.reduce sum %0 dims [0] : !vec -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// The same sum over the devices once; one that nobody reads, never.
+// CHECK-LABEL: func.func @psums
+// CHECK-SAME: %[[X:[^:]*]]: tensor<f32, #pmap.layout<[], ["a"]>>
+func.func @psums(%x: !scalar, %y: !scalar) -> tensor<f32> {
+  // CHECK-NEXT: %[[S:.*]] = pmap.all_reduce sum(%[[X]]) over ["a"]
+  // CHECK-NEXT: %[[D:.*]] = arith.addf %[[S]], %[[S]]
+  // CHECK-NEXT: return %[[D]]
+  %0:2 = pmap.all_reduce sum (%x, %y) over ["a"] : (!scalar, !scalar) -> (tensor<f32>, tensor<f32>)
+  %1 = pmap.all_reduce sum (%x) over ["a"] : (!scalar) -> tensor<f32>
+  %2 = pmap.all_reduce max (%y) over ["a"] : (!scalar) -> tensor<f32>
+  %3 = arith.addf %0#0, %1 : tensor<f32>
+  return %3 : tensor<f32>
+}
+
+// Two collectives of one kind are one, when the first can wait (C4).
+// CHECK-LABEL: func.func @fused
+func.func @fused(%x: !scalar, %y: !scalar) -> (tensor<f32>, tensor<f32>) {
+  // CHECK-NEXT: %[[S:.*]]:2 = pmap.all_reduce sum(%{{.*}}, %{{.*}}) over ["a"]
+  // CHECK-NEXT: return %[[S]]#0, %[[S]]#1
+  %0 = pmap.all_reduce sum (%x) over ["a"] : (!scalar) -> tensor<f32>
+  %1 = pmap.all_reduce sum (%y) over ["a"] : (!scalar) -> tensor<f32>
+  return %0, %1 : tensor<f32>, tensor<f32>
+}
+
+// The second needs the first: two stay two.
+// CHECK-LABEL: func.func @dependent
+func.func @dependent(%x: !scalar) -> tensor<f32> {
+  // CHECK-COUNT-2: pmap.all_reduce
+  %0 = pmap.all_reduce sum (%x) over ["a"] : (!scalar) -> tensor<f32>
+  %1 = pmap.widen %0 : tensor<f32> to !scalar
+  %2 = arith.mulf %1, %x : !scalar
+  %3 = pmap.all_reduce sum (%2) over ["a"] : (!scalar) -> tensor<f32>
+  return %3 : tensor<f32>
+}
+
+// A loop carries neither what nobody reads nor what never changes.
+// CHECK-LABEL: func.func @carried
+// CHECK-SAME: %[[X:.*]]: tensor<f32>, %[[Y:.*]]: tensor<f32>
+func.func @carried(%x: tensor<f32>, %y: tensor<f32>, %n: index) -> tensor<f32> {
+  // CHECK: %[[R:.*]] = scf.for {{.*}} iter_args(%[[A:.*]] = %[[X]]) -> (tensor<f32>)
+  // CHECK-NEXT: %[[S:.*]] = arith.mulf %[[A]], %[[Y]]
+  // CHECK-NEXT: scf.yield %[[S]]
+  // CHECK: return %[[R]]
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0:3 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %x, %c = %y) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
+    %1 = arith.mulf %a, %c : tensor<f32>
+    %2 = math.exp %b : tensor<f32>
+    scf.yield %1, %2, %c : tensor<f32>, tensor<f32>, tensor<f32>
+  }
+  return %0#0 : tensor<f32>
+}
+
+// An `if` stays an `if`: a select would compute both sides.
+// CHECK-LABEL: func.func @branches
+func.func @branches(%c: i1, %x: !vec, %y: !vec) -> !vec {
+  // CHECK: scf.if %{{.*}} -> (tensor<?xf32, #pmap.layout<["n"], []>>) {
+  // CHECK-NOT: math.exp
+  %0:2 = scf.if %c -> (!vec, !vec) {
+    %1 = math.exp %x : !vec
+    scf.yield %x, %1 : !vec, !vec
+  } else {
+    scf.yield %y, %y : !vec, !vec
+  }
+  return %0#0 : !vec
+}
