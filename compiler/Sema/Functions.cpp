@@ -244,6 +244,7 @@ static Value callClosure(Elaborator &e, const Closure &closure, ArrayRef<Value> 
   Store savedStore = std::exchange(e.store, closure.store);
   LoadedModule *savedModule = std::exchange(e.currentModule, closure.module);
   VarId savedFirst = std::exchange(e.firstAssignable, e.nextVar);
+  std::optional<VarId> savedFlag = std::exchange(e.breakFlag, std::nullopt);
   e.calls.push_back({closure.name, callRange});
 
   // Integer parameters may be sizes of others (`k: i32` in `x: f32[k]`); the lone names of the other sizes are then bound by
@@ -299,6 +300,7 @@ static Value callClosure(Elaborator &e, const Closure &closure, ArrayRef<Value> 
   e.store = savedStore;
   e.currentModule = savedModule;
   e.firstAssignable = savedFirst;
+  e.breakFlag = savedFlag;
   return result;
 }
 

@@ -349,6 +349,10 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
     mlir::Value decision, cause;
     std::shared_ptr<const SizeFacts> says;
     VarySet vary = boundVary;
+    // A condition that varies is evaluated a different number of times on each device, so no collective may be in it either.
+    if (!conditionVary.empty())
+      e.varyingRegions.push_back({&test, conditionVary, condition ? condition->range : boundRange,
+                                  condition ? "this condition" : "the trip count of this loop", mlir::Value()});
     e.inBlock(&testBlock, [&] {
       auto both = [&](mlir::Value a, mlir::Value b) {
         return a ? mlir::arith::AndIOp::create(e.builder, at, a, b).getResult() : b;
@@ -382,6 +386,8 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
       if (decision)
         mlir::scf::ConditionOp::create(e.builder, at, decision, testBlock.getArguments());
     });
+    if (!conditionVary.empty())
+      e.varyingRegions.pop_back();
 
     e.scope = savedScope;
     e.store = before;

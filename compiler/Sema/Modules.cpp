@@ -1,7 +1,6 @@
 // Modules: what a file imports, the items of each, and functions that call themselves.
 #include "compiler/Sema/Modules.h"
 #include "compiler/Sema/Elaborator.h"
-#include "compiler/Support/StandardLibrary.h"
 #include "compiler/Syntax/Parser.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -74,28 +73,24 @@ LoadedModule *Elaborator::importModule(const ast::ImportItem &import, LoadedModu
         break;
       }
     }
-  // The standard library is part of the compiler; a folder of libraries comes before it.
-  std::optional<StringRef> standard;
-  if (!import.isPath && library.empty())
-    standard = standardModule(import.module);
   bool isBeside = sys::fs::exists(beside);
-  if (!isBeside && library.empty() && !standard) {
+  // Modules of the language's library that are still to come.
+  if (!isBeside && library.empty() && !import.isPath && (import.module == "random" || import.module == "parallel")) {
+    error(Code::E0901, import.moduleRange, "the module `" + import.module + "` is not compiled by this version yet");
+    return nullptr;
+  }
+  if (!isBeside && library.empty()) {
     Report report = error(Code::E0202, import.moduleRange, "no module '" + import.module + "' is found");
-    SmallVector<StringRef> names;
-    for (const auto &entry : standardModules())
-      names.push_back(entry.first);
-    if (std::optional<StringRef> near = nearest(import.module, names); near && !import.isPath)
-      report.fix(import.moduleRange, *near);
     report.note(SourceRange(), "looked for " + beside.str());
     for (const std::string &folder : options.libraryPaths)
       if (!import.isPath)
         report.note(SourceRange(), "looked in " + folder);
     return nullptr;
   }
-  if (isBeside && (standard || (!library.empty() && !sys::fs::equivalent(beside, library))))
+  if (isBeside && !library.empty() && !sys::fs::equivalent(beside, library))
     warning(Code::E0207, import.moduleRange, "'" + import.module + "' is " + beside.str() +
                                                  ", which hides the library's module of that name");
-  std::string path = isBeside ? beside.str().str() : standard ? "<stdlib>/" + file : library;
+  std::string path = isBeside ? beside.str().str() : library;
 
   for (auto [i, open] : enumerate(loading))
     if (open->path == path) {
@@ -109,7 +104,7 @@ LoadedModule *Elaborator::importModule(const ast::ImportItem &import, LoadedModu
     return known->second.get();
 
   std::string why;
-  const SourceFile *source = !isBeside && standard ? sources.addText(path, standard->str()) : sources.addFile(path, why);
+  const SourceFile *source = sources.addFile(path, why);
   if (!source) {
     error(Code::E0202, import.moduleRange, "the module '" + path + "' cannot be read: " + why);
     return nullptr;

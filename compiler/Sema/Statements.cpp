@@ -279,7 +279,9 @@ void Elaborator::assignTo(const ast::Expr &target, const Value &value, SourceRan
       return;
     }
     Value old = store.lookup(*node->var);
-    store[*node->var] = replacing(old, value, range, "'" + name->name + "'");
+    Value replaced = replacing(old, value, range, "'" + name->name + "'");
+    if (!replaced.isError() || value.isError())
+      store[*node->var] = replaced; // after a mismatch the variable keeps its type, so that later mistakes show as well
     return;
   }
   if (const auto *field = dyn_cast<ast::FieldExpr>(&target)) {
