@@ -17,6 +17,11 @@ double pmap::rt::now() {
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
+double &pmap::rt::spinConfidence() {
+  static thread_local double confidence = 1;
+  return confidence;
+}
+
 void Signal::wait(uint32_t ticket, double seconds) {
   timespec limit, *timeout = nullptr;
   if (seconds >= 0) {

@@ -44,20 +44,29 @@ private:
   void wake(int32_t count);
 };
 
+/// What this thread thinks of spinning, as a part of the allowed time. It halves whenever spinning was in vain and recovers
+/// when it was not: on a machine that others use as well, the thread one waits for is often not running, and the core that a
+/// spinning thread holds may be the one it needs.
+double &spinConfidence();
+
 /// Spins until `condition()` holds or about `microseconds` have passed; returns whether it holds.
 template <typename Condition> bool spin(double microseconds, Condition condition) {
   if (condition())
     return true;
   if (microseconds <= 0)
     return false;
-  double end = now() + microseconds * 1e-6;
+  double &confidence = spinConfidence();
+  double end = now() + microseconds * confidence * 1e-6;
   do {
     for (int i = 0; i < 32; ++i) {
       relax();
-      if (condition())
+      if (condition()) {
+        confidence = confidence < 0.5 ? confidence * 2 : 1;
         return true;
+      }
     }
   } while (now() < end);
+  confidence = confidence > 0.03 ? confidence / 2 : confidence;
   return false;
 }
 

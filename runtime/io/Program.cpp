@@ -172,7 +172,9 @@ bool printResults(const std::vector<NamedArray> &results) {
 }
 
 std::string bytesText(int64_t bytes) {
-  return bytes < 10 << 10 ? format("%lld B", (long long)bytes) : format("%.1f MiB", (double)bytes / (1 << 20));
+  return bytes < 10 << 10   ? format("%lld B", (long long)bytes)
+         : bytes < 10 << 20 ? format("%.1f KiB", (double)bytes / (1 << 10))
+                            : format("%.1f MiB", (double)bytes / (1 << 20));
 }
 
 } // namespace
