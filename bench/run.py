@@ -62,14 +62,23 @@ def command(*arguments, env=None):
     return action
 
 
+MEASURE_MEMORY = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+process.returncode = os.waitstatus_to_exitcode(status)
+print(process.returncode, usage.ru_maxrss * 1024)
+"""
+
+
 def peak_memory(*arguments):
-    """The largest resident size of a command, in bytes."""
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise RuntimeError(f"{' '.join(arguments)}: exit status {process.returncode}")
-    return usage.ru_maxrss * 1024
+    """The largest resident size of a command, in bytes. A child inherits the peak of the process that it was forked from,
+    so a small process of its own does the forking."""
+    output = subprocess.run([sys.executable, "-c", MEASURE_MEMORY, *arguments], capture_output=True, text=True, check=True)
+    status, size = map(int, output.stdout.split())
+    if status != 0:
+        raise RuntimeError(f"{' '.join(arguments)}: exit status {status}")
+    return size
 
 
 # --- The compiler's commands ------------------------------------------------------------------------------------------------
