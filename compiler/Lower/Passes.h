@@ -14,6 +14,9 @@ namespace pmap {
 /// scalars; bodies of `pmap.map` become functions; run-time checks, movements and collectives become runtime calls.
 std::unique_ptr<mlir::Pass> createPmapToLinalgPass();
 
+/// `pmap-split-destinations`, on a function before bufferization: an op that accumulates into a filled array fills its own.
+std::unique_ptr<mlir::Pass> createSplitDestinationsPass();
+
 /// `pmap-lower-runtime-calls`, on a module after bufferization and outlining of parallel loops, before memref becomes LLVM:
 /// `pmap_rt.call` becomes `llvm.call` with pointers to descriptors or elements.
 std::unique_ptr<mlir::Pass> createLowerRuntimeCallsPass();

@@ -191,6 +191,7 @@ void registerLowerDialects(DialectRegistry &registry) {
 
 void registerLowerPasses() {
   registerPass(createPmapToLinalgPass);
+  registerPass(createSplitDestinationsPass);
   registerPass(createLowerRuntimeCallsPass);
 }
 

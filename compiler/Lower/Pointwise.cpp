@@ -1,6 +1,7 @@
-// Ops that compute each element of their result from elements of their operands: one `linalg.generic` each, or plain scalar
-// ops where the result has a single element.
+// Ops that compute each element of their result from elements of their operands: one `linalg.generic` each, or plain
+// scalar ops where the result has a single element.
 #include "compiler/Lower/Translator.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -92,8 +93,37 @@ void Translator::pointwise(Value oldResult, ArrayRef<PointOperand> operands, Bod
 // arith and math
 //===--------------------------------------------------------------------------------------------------------------===//
 
-/// The op `op` on single elements. Where C and LLVM leave the result undefined, the language's own: overflow of a division
-/// wraps, and shifting by the width or more shifts everything out. That a divisor is not 0 has been checked.
+/// A float as an integer, toward zero. LLVM's conversion is undefined out of range; ours saturates, and NaN becomes 0.
+static Value createToInteger(OpBuilder &b, Location loc, Value x, IntegerType type, bool isUnsigned) {
+  if (x.getType().getIntOrFloatBitWidth() < 32)
+    x = arith::ExtFOp::create(b, loc, b.getF32Type(), x);
+  unsigned width = type.getWidth();
+  APInt least = isUnsigned ? APInt::getZero(width) : APInt::getSignedMinValue(width);
+  APInt largest = isUnsigned ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
+  auto real = [&](double value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getFloatAttr(x.getType(), value));
+  };
+  auto integer = [&](const APInt &value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+  };
+  // Powers of two, which every float type of 32 bits and more holds.
+  Value above = real(std::ldexp(1.0, isUnsigned ? width : width - 1)),
+        below = real(isUnsigned ? 0.0 : -std::ldexp(1.0, width - 1));
+  Value isLarge = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE, x, above);
+  Value fits = arith::AndIOp::create(b, loc, arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE, x, below),
+                                     arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, above));
+  Value safe = arith::SelectOp::create(b, loc, fits, x, real(0.0));
+  Value result = isUnsigned ? arith::FPToUIOp::create(b, loc, type, safe).getResult()
+                            : arith::FPToSIOp::create(b, loc, type, safe).getResult();
+  result = arith::SelectOp::create(b, loc, isLarge, integer(largest), result);
+  if (isUnsigned)
+    return result;
+  Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, below);
+  return arith::SelectOp::create(b, loc, isSmall, integer(least), result);
+}
+
+/// The op `op` on single elements. Where C and LLVM leave the result undefined, the language's own: overflow of a
+/// division wraps, and shifting by the width or more shifts everything out. That a divisor is not 0 has been checked.
 static Value createElement(OpBuilder &b, Operation *op, ValueRange operands, Type resultType) {
   Location loc = op->getLoc();
   auto constant = [&](Type type, int64_t value) -> Value {
@@ -111,6 +141,8 @@ static Value createElement(OpBuilder &b, Operation *op, ValueRange operands, Typ
       return result;
     return arith::SelectOp::create(b, loc, negates, arith::SubIOp::create(b, loc, zero, lhs), result);
   };
+  if (isa<arith::FPToSIOp, arith::FPToUIOp>(op))
+    return createToInteger(b, loc, operands[0], cast<IntegerType>(resultType), isa<arith::FPToUIOp>(op));
   if (isa<arith::DivSIOp>(op))
     return signedDivision([&](Value l, Value r) -> Value { return arith::DivSIOp::create(b, loc, l, r); }, false);
   if (isa<arith::RemSIOp>(op))
@@ -164,8 +196,8 @@ LogicalResult Translator::translateConstant(arith::ConstantOp op) {
   auto plainType = RankedTensorType::get(type.getShape(), type.getElementType());
   DenseElementsAttr values = elements.reshape(plainType);
   if (type.getElementType().isInteger(1))
-    values = DenseIntElementsAttr::get(plainType, SmallVector<bool>(elements.getValues<bool>())).mapValues(
-        b.getI8Type(), [](const APInt &bit) { return bit.zext(8); });
+    values = DenseIntElementsAttr::get(plainType, SmallVector<bool>(elements.getValues<bool>()))
+                 .mapValues(b.getI8Type(), [](const APInt &bit) { return bit.zext(8); });
   set(op, arith::ConstantOp::create(b, op.getLoc(), values));
   return success();
 }
@@ -179,7 +211,7 @@ void Translator::translateBroadcast(BroadcastOp op) {
   SmallVector<AffineExpr> exprs;
   for (auto [dim, target] : llvm::enumerate(op.getDims()))
     exprs.push_back(from.getDimSize(dim) == 1 && to.getDimSize(target) != 1 ? b.getAffineConstantExpr(0)
-                                                                           : b.getAffineDimExpr(target));
+                                                                            : b.getAffineDimExpr(target));
   View source = view(op.getInput());
   auto outer = AffineMap::get(to.getRank(), 0, exprs, b.getContext());
   setView(op, source.base, source.map.compose(outer));

@@ -259,21 +259,13 @@ void Translator::translateDot(DotOp op) {
     Value lhs = scalar(op.getLhs()), rhs = scalar(op.getRhs());
     return set(op, combine(b, loc, ReductionKind::Prod, lhs, rhs));
   }
-  // A broadcast that hides a loop's bound is made into an array.
-  auto operand = [&](Value old, ArrayRef<AffineExpr> exprs) {
-    View &v = view(old);
-    auto type = cast<RankedTensorType>(old.getType());
-    llvm::SmallBitVector seen(type.getRank());
-    for (AffineExpr expr : v.map.getResults())
-      if (auto dim = dyn_cast<AffineDimExpr>(expr))
-        seen.set(dim.getPosition());
-    if (type.getRank() > 0 && seen.all())
-      return operandFor(old, next, exprs, loc);
-    if (type.getRank() == 0)
-      return Operand{v.base, AffineMap::get(next, 0, b.getContext())};
-    return Operand{tensor(old), AffineMap::get(next, 0, exprs, b.getContext())};
-  };
-  Operand lhs = operand(op.getLhs(), lhsExprs), rhs = operand(op.getRhs(), rhsExprs);
+  // A broadcast is read as what it was made from, unless that hides the bound of a contracted loop.
+  Operand lhs = operandFor(op.getLhs(), next, lhsExprs, loc), rhs = operandFor(op.getRhs(), next, rhsExprs, loc);
+  AffineMap resultMap = loops.resultMap(b.getContext());
+  if (!coversLoops(next, {lhs.map, rhs.map, resultMap}) && lhsType.getRank() > 0)
+    lhs = {tensor(op.getLhs()), AffineMap::get(next, 0, lhsExprs, b.getContext())};
+  if (!coversLoops(next, {lhs.map, rhs.map, resultMap}))
+    rhs = {tensor(op.getRhs()), AffineMap::get(next, 0, rhsExprs, b.getContext())};
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
   for (Operand *side : {&lhs, &rhs})
@@ -284,7 +276,7 @@ void Translator::translateDot(DotOp op) {
   SmallVector<OpFoldResult> resultSizes = mixedSizes(resultType, loc);
   Value zero = arith::ConstantOp::create(b, loc, cast<TypedAttr>(b.getZeroAttr(running)));
   Value init = linalg::FillOp::create(b, loc, zero, empty(loc, resultSizes, running)).getResult(0);
-  maps.push_back(loops.resultMap(b.getContext()));
+  maps.push_back(resultMap);
   Value result = linalg::GenericOp::create(
                      b, loc, init.getType(), inputs, init, maps, loops.iterators(),
                      [&](OpBuilder &builder, Location at, ValueRange elements) {

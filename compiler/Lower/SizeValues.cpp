@@ -22,8 +22,14 @@ Value createFloorMod(OpBuilder &builder, Location loc, Value lhs, Value rhs) {
 }
 
 Value createFloorDiv(OpBuilder &builder, Location loc, Value lhs, Value rhs) {
-  Value rest = createFloorMod(builder, loc, lhs, rhs);
-  return arith::DivSIOp::create(builder, loc, arith::SubIOp::create(builder, loc, lhs, rest), rhs);
+  // The quotient is corrected, not the dividend: `lhs - mod` may overflow where the quotient does not.
+  Value quotient = arith::DivSIOp::create(builder, loc, lhs, rhs), zero = zeroLike(builder, loc, lhs);
+  Value rest = arith::SubIOp::create(builder, loc, lhs, arith::MulIOp::create(builder, loc, quotient, rhs));
+  Value differ = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, arith::XOrIOp::create(builder, loc, rest, rhs), zero);
+  Value nonzero = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, rest, zero);
+  Value adjust = arith::AndIOp::create(builder, loc, differ, nonzero);
+  Value one = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(lhs.getType(), 1));
+  return arith::SelectOp::create(builder, loc, adjust, arith::SubIOp::create(builder, loc, quotient, one), quotient);
 }
 
 void SizeValues::enterFunction(Block *entry) {

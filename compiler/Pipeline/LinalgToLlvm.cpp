@@ -22,6 +22,7 @@ void buildLinalgToLlvmPipeline(OpPassManager &pm, const CpuOptions &options) {
   tensors.addPass(createFuseElementwisePass());
   tensors.addPass(createReuseDestinationsPass());
   tensors.addPass(createCSEPass());
+  tensors.addPass(createSplitDestinationsPass());
 
   // Tensors to buffers. Canonicalization drops the loop-carried buffers that are the same in every iteration.
   pm.addPass(createBufferizePass());

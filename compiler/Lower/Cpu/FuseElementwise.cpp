@@ -32,12 +32,13 @@ bool shouldFuse(OpOperand *operand) {
   if (!producer || !consumer)
     return false;
   int64_t cost = bodyCost(producer);
-  if (cost == 0)
-    return true;
   AffineMap map = consumer.getMatchingIndexingMap(operand);
   // Each element is wanted once when the map names every loop; otherwise it would be computed once per repetition.
   bool once = map.getNumResults() >= map.getNumDims();
   bool shared = !producer->getResult(0).hasOneUse();
+  // A shared result stays a result of the fused op, which it must then write at every point once.
+  if (cost == 0)
+    return once || !shared;
   if (!once)
     return false;
   // Contractions read their operands through packed copies or many times: they want them in memory.

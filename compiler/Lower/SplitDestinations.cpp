@@ -1,0 +1,70 @@
+// `pmap-split-destinations`: gives every op that writes over a filled array a filled array of its own.
+//
+// Common subexpression elimination merges equal fills, and hoisting moves them out of loops. Bufferization must then copy the
+// one fill for each op that accumulates into it, which reads and writes memory where filling only writes.
+#include "compiler/Lower/Passes.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+
+using namespace mlir;
+
+namespace pmap {
+namespace {
+
+/// A structured op that only writes constants, or what it computes from indices, into a fresh array.
+bool isFill(Operation *op) {
+  auto structured = dyn_cast_or_null<linalg::LinalgOp>(op);
+  return structured && structured->getNumResults() == 1 && structured.getNumParallelLoops() == structured.getNumLoops() &&
+         llvm::none_of(structured.getDpsInputs(), [](Value input) { return isa<TensorType>(input.getType()); }) &&
+         structured.getDpsInits()[0].getDefiningOp<tensor::EmptyOp>() &&
+         !structured.payloadUsesValueFromOperand(structured.getDpsInitOperand(0));
+}
+
+/// True when the use's owner may write over the array.
+bool mayWrite(OpOperand &use) {
+  Operation *owner = use.getOwner();
+  if (auto destination = dyn_cast<DestinationStyleOpInterface>(owner))
+    return destination.isDpsInit(&use);
+  return isa<scf::ForOp, scf::WhileOp, scf::ForallOp>(owner);
+}
+
+void split(Operation *fill) {
+  SmallVector<OpOperand *> writers;
+  for (OpOperand &use : fill->getResult(0).getUses())
+    if (mayWrite(use))
+      writers.push_back(&use);
+  bool shared = !fill->getResult(0).hasOneUse();
+  for (OpOperand *use : writers) {
+    Operation *owner = use->getOwner();
+    if (!shared && owner->getBlock() == fill->getBlock())
+      continue;
+    OpBuilder builder(owner);
+    Operation *empty = builder.clone(*fill->getOperand(fill->getNumOperands() - 1).getDefiningOp());
+    IRMapping mapping;
+    mapping.map(fill->getOperand(fill->getNumOperands() - 1), empty->getResult(0));
+    use->set(builder.clone(*fill, mapping)->getResult(0));
+  }
+  if (fill->use_empty())
+    fill->erase();
+}
+
+struct SplitDestinationsPass : PassWrapper<SplitDestinationsPass, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitDestinationsPass)
+  StringRef getArgument() const final { return "pmap-split-destinations"; }
+  StringRef getDescription() const final { return "Give every op that writes over a filled array one of its own"; }
+
+  void runOnOperation() override {
+    SmallVector<Operation *> fills;
+    getOperation().walk([&](linalg::LinalgOp op) {
+      if (isFill(op))
+        fills.push_back(op);
+    });
+    for (Operation *fill : fills)
+      split(fill);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createSplitDestinationsPass() { return std::make_unique<SplitDestinationsPass>(); }
+
+} // namespace pmap
