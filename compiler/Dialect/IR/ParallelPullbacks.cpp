@@ -175,3 +175,30 @@ LogicalResult MoveOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, C
   result.push_back(MoveOp::create(builder, getLoc(), getInput().getType(), cotangents.front()));
   return success();
 }
+
+// Each block's part of the whole's cotangent. It is cut out of the gathered whole: the blocks were given apart and may differ
+// in size, which an even split would not know.
+LogicalResult ShardsOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  Location loc = getLoc();
+  auto dist = cast<DistType>(getType());
+  Value whole = MoveOp::create(builder, loc, dist.getTensor(), cotangents.front());
+  int64_t dim = 0;
+  while (dist.getSpec().getAxes(dim).empty())
+    ++dim;
+  Size offset(0);
+  for (Value block : getBlocks()) {
+    SmallVector<Value> offsets = zeroOffsets(builder, loc, dist.getTensor().getRank());
+    offsets[dim] = indexOf(builder, loc, offset);
+    result.push_back(SliceOp::create(builder, loc, block.getType(), whole, offsets, /*inBounds=*/true));
+    offset += sizeOf(block.getType(), dim);
+  }
+  return success();
+}
+
+LogicalResult ToShardsOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  SmallVector<Value> blocks;
+  for (auto [block, cotangent] : llvm::zip_equal(getBlocks(), cotangents))
+    blocks.push_back(cotangent ? cotangent : splat(builder, getLoc(), tensorType(block), 0));
+  result.push_back(ShardsOp::create(builder, getLoc(), getInput().getType(), blocks));
+  return success();
+}

@@ -12,8 +12,8 @@ def Pmap_Dialect : Dialect {
     The dialect holds the whole meaning of a Pmap program between Sema, which makes it, and `Lower`, which removes it.
     It is closed under `grad` and `vmap`: the rules of every op emit ops of this dialect, `arith`, `math` and `scf` only.
 
-    Every array is a ranked tensor, a scalar one of rank 0. The tensor's encoding, `#pmap.layout`, says what the shape
-    alone forgets: the size polynomial of each dimension, and V, the mesh axes over which the value may differ between
+    Every array is a ranked tensor, a scalar one of rank 0. The tensor's encoding, `#pmap.layout`, says what a shape
+    alone does not: the size polynomial of each dimension, and V, the mesh axes over which the value may differ between
     devices. `index` is for sizes, indices and trip counts, `i1` for conditions of `scf`. Elementwise operations are
     `arith` and `math` on operands of one and the same type, so that adding an array of size n to one of size m, or a
     varying value to an invariant one, is rejected by the type system alone.

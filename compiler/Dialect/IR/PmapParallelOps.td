@@ -75,7 +75,7 @@ def Pmap_MoveOp : Pmap_Op<"move", [NoMemoryEffect, Differentiable]> {
   let hasFolder = 1;
 }
 
-def Pmap_ShardsOp : Pmap_Op<"shards", [NoMemoryEffect]> {
+def Pmap_ShardsOp : Pmap_Op<"shards", [NoMemoryEffect, Differentiable]> {
   let summary = "a distributed value of blocks that are already apart (P6)";
   let description = [{
     As many blocks as devices, in rank order.
@@ -94,7 +94,7 @@ def Pmap_ShardsOp : Pmap_Op<"shards", [NoMemoryEffect]> {
   let assemblyFormat = "$blocks attr-dict `:` functional-type($blocks, $result)";
 }
 
-def Pmap_ToShardsOp : Pmap_Op<"to_shards", [NoMemoryEffect]> {
+def Pmap_ToShardsOp : Pmap_Op<"to_shards", [NoMemoryEffect, Differentiable]> {
   let summary = "the blocks of a distributed value, in rank order (P6)";
   let description = [{
     ```mlir
