@@ -43,6 +43,7 @@ public:
   Reader(const pmap_signature &signature, std::vector<Problem> &problems) : signature(signature), problems(problems) {}
 
   void read(const std::vector<std::pair<std::string, std::string>> &given, std::vector<Input> &inputs) {
+    size_t before = problems.size();
     checkNames(given);
     for (int32_t i = 0; i < signature.parameter_count; ++i) {
       const pmap_leaf &leaf = signature.parameters[i];
@@ -63,7 +64,7 @@ public:
       }
     }
     // The signature once, after the last of them.
-    if (!problems.empty())
+    if (problems.size() > before)
       problems.back().notes.push_back(std::string("the signature is ") + signature.declaration);
   }
 
@@ -133,9 +134,8 @@ private:
     if (value.ends_with(".npy")) {
       if (name != leaf.name)
         return {"E1014", input.origin, "a record is read from a .npz archive, got a .npy file", {}};
-      if (value.find('*') != std::string::npos)
-        return {"E1014", input.origin, "reading one input from several files is not supported yet", {}};
-      Problem problem = readNpy(value, input.array);
+      Problem problem = value.find('*') != std::string::npos ? readBlocks(value, input.origin, input.array)
+                                                             : readNpy(value, input.array);
       return problem ? problem : checkType(leaf, input);
     }
     if (name != leaf.name)

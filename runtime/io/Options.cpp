@@ -24,8 +24,8 @@ constexpr Flag flags[] = {
     {"--time", nullptr, "print what took how long, memory and bytes moved, to standard error"},
     {"--timeout", "S", "fail when a device waits longer than S seconds for the others"},
     {"--deterministic", nullptr, "the same bits on every run (always so on CPU devices)"},
+    {"--same", nullptr, "with --devices 1,2,4: run on each, and print how far the results differ"},
     {"--help", nullptr, "print this"},
-    {"--same", nullptr, nullptr},
     {"--sim", nullptr, nullptr},
     {"--profile", "FILE", nullptr},
     {"--nan-trap", nullptr, nullptr},
@@ -100,13 +100,21 @@ std::vector<Problem> pmap::rt::parseOptions(const pmap_signature &signature, int
       wrong("flag '" + name + "' takes no value");
       continue;
     }
-    if (name == "--devices" || name == "--threads") {
-      int32_t &target = name == "--devices" ? options.devices : options.threads;
-      if (!wholeNumber(value, target, 1024))
-        wrong("expected a number from 1 to 1024 after '" + name + "', got '" + value + "'",
-              value.find(',') != std::string::npos
-                  ? std::vector<std::string>{"running on several numbers of devices (--same) is not supported yet"}
-                  : std::vector<std::string>{});
+    if (name == "--threads") {
+      if (!wholeNumber(value, options.threads, 1024))
+        wrong("expected a number from 1 to 1024 after '--threads', got '" + value + "'");
+    } else if (name == "--devices") {
+      options.devices.clear();
+      for (size_t begin = 0; begin <= value.size();) {
+        size_t comma = std::min(value.find(',', begin), value.size());
+        int32_t devices = 0;
+        if (!wholeNumber(value.substr(begin, comma - begin), devices, 1024)) {
+          wrong("expected a number from 1 to 1024 after '--devices', got '" + value + "'");
+          break;
+        }
+        options.devices.push_back(devices);
+        begin = comma + 1;
+      }
     } else if (name == "--timeout") {
       char *end;
       options.timeout = strtod(value.c_str(), &end);
@@ -118,10 +126,16 @@ std::vector<Problem> pmap::rt::parseOptions(const pmap_signature &signature, int
       options.output = value;
     } else if (name == "--time") {
       options.time = true;
+    } else if (name == "--same") {
+      options.same = true;
     } else if (name == "--help") {
       options.help = true;
     }
   }
+  if (options.devices.size() > 1 && !options.same)
+    wrong("several numbers of devices need '--same'", {"it runs on each and compares the results"});
+  if (options.same && options.devices.size() < 2)
+    wrong("'--same' needs several numbers of devices", {"such as --devices 1,2,4,8 --same"});
   return problems;
 }
 

@@ -13,9 +13,11 @@
 namespace pmap::rt {
 
 struct Options {
-  int32_t devices = 0, threads = 0; ///< 0: the default.
+  std::vector<int32_t> devices; ///< Empty: the default; several with `same`.
+  int32_t threads = 0;          ///< 0: the default.
   double timeout = 0;
   bool time = false, help = false;
+  bool same = false; ///< Run on each number of devices and compare the results.
   std::string output;
   std::vector<std::pair<std::string, std::string>> inputs; ///< name, value; in the order given.
 };

@@ -3,11 +3,14 @@
 #include "pmap/program.h"
 #include "runtime/core/Context.h"
 #include "runtime/core/Wait.h"
+#include "runtime/io/Elements.h"
 #include "runtime/io/Files.h"
 #include "runtime/io/Format.h"
 #include "runtime/io/Inputs.h"
 #include "runtime/io/Options.h"
 
+#include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <unistd.h>
@@ -171,6 +174,56 @@ bool printResults(const std::vector<NamedArray> &results) {
   return fflush(stdout) == 0;
 }
 
+/// What a run on one number of devices gave, to compare others with.
+struct Snapshot {
+  std::vector<NamedArray> arrays;
+  std::vector<std::string> bytes;
+
+  explicit Snapshot(const std::vector<NamedArray> &results) : arrays(results) {
+    for (NamedArray &array : arrays) {
+      int64_t size = pmap_dtype_bytes(array.dtype);
+      for (int64_t n : array.sizes)
+        size *= n;
+      bytes.emplace_back((const char *)array.data, (size_t)size);
+    }
+    for (size_t i = 0; i < arrays.size(); ++i)
+      arrays[i].data = bytes[i].data();
+  }
+};
+
+double elementAt(const NamedArray &array, int64_t index) {
+  char kind = kindOf(array.dtype);
+  return kind == 'f'                  ? loadFloat(array.dtype, array.data, index)
+         : kind == 'u' || kind == 'k' ? (double)loadUnsigned(array.dtype, array.data, index)
+                                      : (double)loadSigned(array.dtype, array.data, index);
+}
+
+/// `largest difference 7.6e-06 in w`.
+std::string differenceText(const std::vector<NamedArray> &first, const std::vector<NamedArray> &other) {
+  double largest = 0;
+  std::string where;
+  for (size_t i = 0; i < first.size(); ++i) {
+    std::string name = first[i].name.empty() ? "the result" : first[i].name;
+    if (first[i].sizes != other[i].sizes)
+      return name + " has another shape: " + typeText(other[i].dtype, other[i].sizes) + ", not " +
+             typeText(first[i].dtype, first[i].sizes);
+    int64_t count = 1;
+    for (int64_t n : first[i].sizes)
+      count *= n;
+    for (int64_t k = 0; k < count; ++k) {
+      double a = elementAt(first[i], k), b = elementAt(other[i], k);
+      if (a == b || (std::isnan(a) && std::isnan(b)))
+        continue;
+      double difference = std::isnan(a) || std::isnan(b) ? INFINITY : std::fabs(a - b);
+      if (where.empty() || difference > largest) {
+        largest = difference;
+        where = name;
+      }
+    }
+  }
+  return where.empty() ? "the same bits" : format("largest difference %.2g in %s", largest, where.c_str());
+}
+
 std::string bytesText(int64_t bytes) {
   return bytes < 10 << 10   ? format("%lld B", (long long)bytes)
          : bytes < 10 << 20 ? format("%.1f KiB", (double)bytes / (1 << 10))
@@ -192,10 +245,10 @@ int32_t pmap_program_main(const pmap_program *program, int32_t argc, char **argv
     return report(problems);
   if (Problem problem = checkOutput(signature, options.output))
     problems.push_back(problem);
-  pmap_rt_start(options.devices, options.threads);
+  pmap_rt_start(options.devices.empty() ? 0 : options.devices[0], options.threads);
   pmap_rt_set_timeout(options.timeout);
   pmap_rt_reset_stats();
-  if (program->is_parallel && options.devices == 0 && isatty(STDERR_FILENO))
+  if (program->is_parallel && options.devices.empty() && isatty(STDERR_FILENO))
     fputs("note: running on one device; --devices N splits the work\n", stderr);
 
   std::vector<Input> inputs;
@@ -212,20 +265,38 @@ int32_t pmap_program_main(const pmap_program *program, int32_t argc, char **argv
 
   Call call(signature, inputs, symbols);
   double loaded = now();
-  context().patienceSeconds = patience;
-  int32_t status = program->call ? program->call(program->user, call.arguments())
-                                 : pmap_rt_call(program->entry, call.arguments());
-  context().patienceSeconds = 0;
-  double ran = now();
-  fflush(stdout);
-  if (status) {
-    if (!program->call)
+  auto runEntry = [&](Call &call) {
+    context().patienceSeconds = patience;
+    int32_t status = program->call ? program->call(program->user, call.arguments())
+                                   : pmap_rt_call(program->entry, call.arguments());
+    context().patienceSeconds = 0;
+    fflush(stdout);
+    if (status && !program->call)
       fputs(pmap_rt_error_message(), stderr);
-    pmap_rt_stop();
+    if (status)
+      pmap_rt_stop();
+    return status == 0;
+  };
+  if (!runEntry(call))
     return 1;
-  }
+  double ran = now();
 
-  if (options.output.empty()) {
+  if (options.same) {
+    Snapshot first(call.results());
+    for (size_t i = 1; i < options.devices.size(); ++i) {
+      pmap_rt_start(options.devices[i], options.threads);
+      Call again(signature, inputs, symbols);
+      if (!runEntry(again))
+        return 1;
+      printf("%d devices against %d: %s\n", options.devices[i], options.devices[0],
+             differenceText(first.arrays, again.results()).c_str());
+      again.release(inputs);
+    }
+    fflush(stdout);
+  }
+  if (options.same && options.output.empty()) {
+    // The comparison is what was asked for.
+  } else if (options.output.empty()) {
     if (!printResults(call.results()))
       problems.push_back({"E1027", "standard output", std::string("cannot write the result: ") + strerror(errno), {}});
   } else if (Problem problem = writeResults(options.output, call.results())) {

@@ -1,12 +1,14 @@
 // .npy files and .npz archives as inputs.
 
-#include "runtime/core/Failure.h"
+#include "pmap/runtime.h"
+#include "runtime/core/Context.h"
 #include "runtime/io/Files.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <glob.h>
 #include <minizip/unzip.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -102,6 +104,56 @@ Problem pmap::rt::readNpy(const std::string &path, HostArray &array) {
       mapFile(source.fd, header, status.st_size, array))
     return {};
   return readNpyData(source, path, header, array);
+}
+
+Problem pmap::rt::readBlocks(const std::string &pattern, const std::string &subject, HostArray &array) {
+  glob_t matches{};
+  std::vector<std::string> paths;
+  if (!glob(pattern.c_str(), 0, nullptr, &matches))
+    paths.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
+  globfree(&matches);
+  if (paths.empty())
+    return {"E1018", subject, "no file matches the pattern", {}};
+  std::sort(paths.begin(), paths.end(),
+            [](const std::string &a, const std::string &b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
+  std::vector<HostArray> blocks(paths.size());
+  Problem problem;
+  int64_t along = 0;
+  for (size_t i = 0; i < paths.size() && !problem; ++i) {
+    HostArray &block = blocks[i];
+    problem = readNpy(paths[i], block);
+    if (problem)
+      break;
+    const HostArray &first = blocks[0];
+    if (block.sizes.empty())
+      problem = {"E1016", paths[i], "a scalar is no block of an array", {}};
+    else if (block.dtype != first.dtype || block.sizes.size() != first.sizes.size() ||
+             !std::equal(block.sizes.begin() + 1, block.sizes.end(), first.sizes.begin() + 1))
+      problem = {"E1017", paths[i],
+                 "blocks differ: " + typeText(block.dtype, block.sizes) + ", expected the dtype and inner sizes of " +
+                     typeText(first.dtype, first.sizes) + " in " + paths[0], {}};
+    else
+      along += block.sizes[0];
+  }
+  if (!problem) {
+    array.dtype = blocks[0].dtype;
+    array.sizes = blocks[0].sizes;
+    array.sizes[0] = along;
+    int64_t bytes = array.elements() * pmap_dtype_bytes(array.dtype);
+    array.owner = context().host->arena->allocate(bytes);
+    array.data = (char *)array.owner;
+    if (!array.owner)
+      problem = {"E1018", subject, "not enough memory for " + typeText(array.dtype, array.sizes), {}};
+    char *at = array.data;
+    for (size_t i = 0; i < blocks.size() && !problem; ++i) {
+      int64_t size = blocks[i].elements() * pmap_dtype_bytes(array.dtype);
+      memcpy(at, blocks[i].data, (size_t)size);
+      at += size;
+    }
+  }
+  for (HostArray &block : blocks)
+    block.release();
+  return problem;
 }
 
 Archive::~Archive() {

@@ -56,6 +56,10 @@ const pmap_program fit{"fit", entry, &signature, nullptr, nullptr, 0};
 const pmap_leaf lone[] = {{"x", PMAP_f32, 1, n, nullptr, nullptr}};
 const pmap_leaf loneResult[] = {{"", PMAP_f32, 1, n, nullptr, nullptr}};
 
+void identity(void **args) { memcpy(args[2], args[1], sizeof(pmap_array) + 16); }
+const pmap_signature identitySignature{"main", "main(x: f32[n]) -> f32[n]", nullptr, 1, 1, 1, n, lone, loneResult};
+const pmap_program same{"same", identity, &identitySignature, nullptr, nullptr, 0};
+
 struct Result {
   int status;
   std::string out, err;
@@ -169,6 +173,26 @@ TEST_F(Program, Flags) {
   Result timed = run({"x=@x.npy", "y=@y.npy", "--time"});
   EXPECT_NE(timed.err.find("run "), std::string::npos);
   EXPECT_NE(timed.err.find("moved between devices"), std::string::npos);
+}
+
+TEST_F(Program, Same) {
+  Result result = run({"x=@x.npy", "y=@y.npy", "--devices", "1,2,3", "--same"});
+  EXPECT_EQ(result.out, "2 devices against 1: the same bits\n3 devices against 1: the same bits\n");
+  EXPECT_EQ(wrong({"--devices", "1,2"}), "error: several numbers of devices need '--same' [E1010]\n"
+                                         "note: it runs on each and compares the results\n");
+  EXPECT_EQ(wrong({"--same"}), "error: '--same' needs several numbers of devices [E1010]\n"
+                               "note: such as --devices 1,2,4,8 --same\n");
+}
+
+TEST_F(Program, Blocks) {
+  save("part-9.npy", PMAP_f32, {2}, std::vector<float>{1, 2});
+  save("part-10.npy", PMAP_f32, {1}, std::vector<float>{3});
+  EXPECT_EQ(run(same, {"x=@part-*.npy"}).out, "[1. 2. 3.]\n");
+  save("part-11.npy", PMAP_f32, {1, 2}, std::vector<float>{3, 4});
+  EXPECT_NE(run(same, {"x=@part-*.npy"}).err.find("part-11.npy: error: blocks differ: f32[1, 2], expected the dtype and inner "
+                                                  "sizes of f32[2] in part-9.npy [E1017]"),
+            std::string::npos);
+  EXPECT_NE(run(same, {"x=@none-*.npy"}).err.find("no file matches the pattern [E1018]"), std::string::npos);
 }
 
 TEST_F(Program, Help) {
@@ -293,10 +317,6 @@ TEST_F(Program, Outputs) {
     EXPECT_NE(wrong({"x=@x.npy", "y=@y.npy", "-o", "@locked.npz"}).find("Permission denied [E1027]"), std::string::npos);
   }
 }
-
-void identity(void **args) { memcpy(args[2], args[1], sizeof(pmap_array) + 16); }
-const pmap_signature identitySignature{"main", "main(x: f32[n]) -> f32[n]", nullptr, 1, 1, 1, n, lone, loneResult};
-const pmap_program same{"same", identity, &identitySignature, nullptr, nullptr, 0};
 
 TEST_F(Program, AFullDiskLeavesNothing) {
   Result result = run(same, {"x=@y.npy", "-o", "/dev/full"});
