@@ -197,7 +197,7 @@ class Sampler:
         """A for loop that carries an array."""
         a, b = self.floating(shape, depth), self.leaf(shape)
         trips = self.random.randrange(4)
-        body = self.choose("0.5 * {v} + {b}", "{v} - 0.25 * {v} * {v}", "sin({v}) + {i} * {b}")
+        body = self.choose("0.5 * {v} + {b}", "{v} - 0.25 * sin({v}) * {v}", "sin({v}) + {i} * {b}")
         pmap = body.format(v="v0", b=b.pmap, i=f"{self.dtype}(step)")
         numpy = body.format(v="v0", b=b.numpy, i="step").replace("sin", "np.sin")
         return Expression(
