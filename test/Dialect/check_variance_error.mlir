@@ -93,3 +93,13 @@ func.func @allowed(%x: !scalar, %n: index) attributes {pmap.sizes = ["n"]} {
   }
   return
 }
+
+// -----
+// An index that varies makes the element vary, which the array's type must show.
+func.func @hidden(%x: tensor<4xf32>) -> tensor<f32> {
+  %r = pmap.axis_index "a" : tensor<i32, #pmap.layout<[], ["a"]>>
+  %i = pmap.to_index %r : tensor<i32, #pmap.layout<[], ["a"]>>
+  // expected-error @+1 {{a result of type 'tensor<f32>' varies over 'a', through an index or a condition, and its type does not say so}}
+  %e = pmap.extract %x[%i] : tensor<4xf32> -> tensor<f32>
+  return %e : tensor<f32>
+}

@@ -70,9 +70,11 @@ LogicalResult ExtractOp::verify() {
 OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) {
   if (getInput().getType() == getType())
     return getInput();
+  // An element of a splat is the scalar itself, but a bounds check must not go with the index.
+  if (llvm::any_of(getIndices(), [](Value index) { return index.getDefiningOp<CheckedIndexOp>(); }))
+    return {};
   if (DenseElementsAttr splat = splatOf(adaptor.getInput()))
     return splat.resizeSplat(tensorType(getResult()));
-  // An element of a splat is the scalar itself.
   if (auto splat = getInput().getDefiningOp<BroadcastOp>(); splat && splat.getInput().getType() == getType())
     return splat.getInput();
   return {};

@@ -27,19 +27,19 @@ LogicalResult ExtractOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents
   return success();
 }
 
-// The forward op has checked the bounds by the time its cotangent exists, so that the derivatives are marked in bounds.
+// The derivatives check the bounds where the op itself does: when only the gradient is wanted, the op is gone.
 LogicalResult SliceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
   result.push_back(UpdateSliceOp::create(builder, getLoc(), zerosLike(builder, getLoc(), getInput()), cotangents.front(),
-                                         getOffsets(), getStrides(), /*inBounds=*/true));
+                                         getOffsets(), getStrides(), getInBounds()));
   return success();
 }
 
 LogicalResult UpdateSliceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
   Value ct = cotangents.front(), hole = zerosLike(builder, getLoc(), getUpdate());
   result.push_back(
-      UpdateSliceOp::create(builder, getLoc(), ct, hole, getOffsets(), getStrides(), /*inBounds=*/true));
+      UpdateSliceOp::create(builder, getLoc(), ct, hole, getOffsets(), getStrides(), getInBounds()));
   result.push_back(SliceOp::create(builder, getLoc(), getUpdate().getType(), ct, getOffsets(), getStridesAttr(),
-                                   builder.getUnitAttr()));
+                                   getInBoundsAttr()));
   return success();
 }
 

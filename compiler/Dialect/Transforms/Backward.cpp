@@ -164,6 +164,17 @@ LogicalResult Backward::run(ArrayRef<Operation *> ops, OpBuilder &builder, Cotan
   return success();
 }
 
+namespace {
+
+// An operation in the words of the language.
+std::string describe(Operation *op) {
+  if (auto reduce = dyn_cast<AllReduceOp>(op))
+    return ("'p" + stringifyReductionKind(reduce.getKind()) + "'" + (reduce.getGroups() ? " over groups" : "")).str();
+  return ("'" + op->getName().stripDialect() + "'").str();
+}
+
+} // namespace
+
 LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &cotangents) {
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return pullIf(branch, builder, cotangents);
@@ -182,8 +193,8 @@ LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &co
   for (Value result : op->getResults())
     results.push_back(cotangents.lookup(result));
   if (!rule || failed(rule.pullback(builder, results, operands)))
-    return op->emitError() << "no derivative is known for this operation ('" << op->getName().getStringRef()
-                           << "'); stop_gradient(...) takes its value as a constant [E0810]";
+    return op->emitError() << "no derivative is known for " << describe(op)
+                           << "; stop_gradient(...) takes its value as a constant [E0810]";
   for (auto [operand, cotangent] : llvm::zip(op->getOperands(), operands))
     if (isActive(operand))
       cotangents.add(op->getLoc(), operand, cotangent);

@@ -1,4 +1,4 @@
-// pmap-check-variance: (V6) holds for what Sema and the derivatives made.
+// pmap-check-variance: (V6) holds for what Sema and the derivatives made, and types show the variance that comes from indices.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Dialect/Transforms/Passes.h"
 #include "llvm/ADT/DenseSet.h"
@@ -120,6 +120,33 @@ LogicalResult checkCollective(CollectiveOp collective, IndexVariance &variance) 
   return success();
 }
 
+// The values without a V in their type that decide what the tensor results of `op` are.
+SmallVector<Value> hiddenInputs(Operation *op) {
+  if (auto extract = dyn_cast<ExtractOp>(op))
+    return SmallVector<Value>(extract.getIndices());
+  if (auto slice = dyn_cast<SliceOp>(op))
+    return SmallVector<Value>(slice.getOffsets());
+  if (auto update = dyn_cast<UpdateSliceOp>(op))
+    return SmallVector<Value>(update.getOffsets());
+  if (auto door = dyn_cast<FromIndexOp>(op))
+    return {door.getIndex()};
+  return isa<ForEachOp>(op) ? SmallVector<Value>() : decidingValues(op);
+}
+
+// A result must show in its type what it takes from an index or a condition (V5). That it does not is a fault of the pass
+// that made it, not of the program.
+LogicalResult checkResults(Operation *op, IndexVariance &variance) {
+  if (llvm::none_of(op->getResultTypes(), [](Type type) { return isa<RankedTensorType>(type); }))
+    return success();
+  for (Value input : hiddenInputs(op))
+    for (StringAttr axis : variance.of(input))
+      for (Type type : op->getResultTypes())
+        if (isa<RankedTensorType>(type) && !llvm::is_contained(varyOf(type), axis))
+          return op->emitError() << "a result of type " << type << " varies over '" << axis.getValue()
+                                 << "', through an index or a condition, and its type does not say so";
+  return success();
+}
+
 struct CheckVariancePass : PassWrapper<CheckVariancePass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckVariancePass)
   StringRef getArgument() const final { return "pmap-check-variance"; }
@@ -127,8 +154,9 @@ struct CheckVariancePass : PassWrapper<CheckVariancePass, OperationPass<ModuleOp
 
   void runOnOperation() override {
     IndexVariance variance(getOperation());
-    getOperation()->walk([&](CollectiveOp collective) {
-      if (failed(checkCollective(collective, variance)))
+    getOperation()->walk([&](Operation *op) {
+      auto collective = dyn_cast<CollectiveOp>(op);
+      if ((collective && failed(checkCollective(collective, variance))) || failed(checkResults(op, variance)))
         signalPassFailure();
     });
   }
