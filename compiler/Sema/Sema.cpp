@@ -324,8 +324,8 @@ void Elaborator::elaborateEntries(LoadedModule &program, mlir::ModuleOp into) {
   for (const ast::ItemPtr &item : program.ast->items) {
     reset();
     currentModule = &program;
+    builder.setInsertionPointToEnd(aside->getBody()); // the function before may be gone
     if (const auto *constItem = dyn_cast<ast::ConstItem>(item.get())) {
-      builder.setInsertionPointToEnd(aside->getBody());
       dryRunReporting([&] { constant(*constItem, program, constItem->name.range); });
     }
     if (const auto *type = dyn_cast<ast::TypeItem>(item.get()))
