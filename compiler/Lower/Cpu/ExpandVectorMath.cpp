@@ -1,7 +1,8 @@
-// Math functions on vectors become calls of the C library's vector variants (VectorMath.def); those on scalars stay for libm.
+// Math functions on vectors become polynomials in place (VectorPolynomials.cpp) or calls of the C library's vector variants
+// (VectorMath.def); those on scalars stay for libm.
 // Narrow floats compute in f32, as C does.
 
-#include "compiler/Lower/Cpu/Passes.h"
+#include "compiler/Lower/Cpu/VectorPolynomials.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -36,7 +37,9 @@ public:
     if (!element.isF32() && !element.isF64())
       for (Value &operand : operands)
         operand = arith::ExtFOp::create(builder, loc, type.clone(builder.getF32Type()), operand);
-    Value result = callInParts(function, operands);
+    Value result = expandInPlace(op, operands);
+    if (!result)
+      result = callInParts(function, operands);
     if (result.getType() != type)
       result = arith::TruncFOp::create(builder, loc, type, result);
     op->getResult(0).replaceAllUsesWith(result);
@@ -44,6 +47,16 @@ public:
   }
 
 private:
+  Value expandInPlace(Operation *op, ArrayRef<Value> operands) {
+    if (!getElementTypeOrSelf(operands[0].getType()).isF32())
+      return Value();
+    if (isa<math::ExpOp>(op))
+      return expandExp(builder, loc, operands[0], target);
+    if (isa<math::TanhOp>(op))
+      return expandTanh(builder, loc, operands[0], target);
+    return Value();
+  }
+
   // The library has variants for whole registers; wider vectors are cut and narrower ones padded.
   Value callInParts(VectorFunction function, ArrayRef<Value> operands) {
     auto type = cast<VectorType>(operands[0].getType());

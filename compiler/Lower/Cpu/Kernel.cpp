@@ -76,8 +76,7 @@ static std::pair<Value, unsigned> extentSource(Kernel &kernel, unsigned dim) {
   return {Value(), 0};
 }
 
-// A dimension's size by the value it was made from, so that the buffer need not live for it.
-static Value sizeOf(OpBuilder &builder, Location loc, Value buffer, unsigned dim) {
+Value sizeOf(OpBuilder &builder, Location loc, Value buffer, unsigned dim) {
   auto type = cast<MemRefType>(buffer.getType());
   if (!type.isDynamicDim(dim))
     return arith::ConstantIndexOp::create(builder, loc, type.getDimSize(dim));

@@ -42,6 +42,9 @@ struct Kernel {
   int64_t staticExtent(unsigned dim);
 };
 
+/// A dimension's size by the value it was made from where that is known, so that the buffer need not live for it.
+mlir::Value sizeOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer, unsigned dim);
+
 /// A range of one loop.
 struct Span {
   mlir::Value lower, upper;
@@ -55,6 +58,8 @@ struct NestOptions {
   llvm::SmallVector<mlir::Value> buffers, shifts;
   /// Reductions start from the identity instead of the output's old value.
   bool startFromNeutral = false;
+  /// Where not null, per output: true when whole vectors should be stored past the caches (and are aligned).
+  llvm::SmallVector<mlir::Value> streamed = {};
 };
 void emitNest(mlir::OpBuilder &builder, mlir::Location loc, Kernel &kernel, llvm::ArrayRef<Span> spans,
               const NestOptions &options);

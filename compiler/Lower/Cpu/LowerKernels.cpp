@@ -15,6 +15,10 @@ namespace {
 
 // Elements that one block of an elementwise op or of a reduction covers. A constant: the bits of a reduction depend on it.
 constexpr int64_t blockElements = 8192;
+// Arrays of at least this many bytes are larger than the share of the last cache that a program may count on.
+constexpr int64_t streamedBytes = 24 << 20;
+// Stores past the caches pay for ops of at most this cost per element. Where arithmetic is the bottleneck they are slower.
+constexpr int64_t streamedCost = 16;
 // Ops of at most this much work in all, known at compile time, get no parallel loop.
 constexpr int64_t inlineWork = 16384;
 
@@ -83,6 +87,14 @@ private:
           loc, work, multiply(elements, constant(std::max<int64_t>(1, kernels.back().cost))));
     }
     Value extent = spans[last][*rowLoop(collapsed[last])].upper;
+    SmallVector<SmallVector<Value>> streamed;
+    for (auto [index, kernel] : llvm::enumerate(kernels)) {
+      streamed.push_back(streamedOutputs(kernel));
+      // Only what no op of the cluster reads.
+      for (auto [output, condition] : llvm::zip(cluster.ops[index].getDpsInits(), streamed.back()))
+        if (llvm::any_of(cluster.ops, [&](linalg::GenericOp op) { return llvm::is_contained(op.getDpsInputs(), output); }))
+          condition = Value();
+    }
     bool inVectors = llvm::any_of(kernels, [](Kernel &kernel) { return kernel.numLoops() == 1; });
     Value size = blockSize(rowElements, inVectors);
     auto emitBlock = [&](Value, Span part) {
@@ -91,13 +103,14 @@ private:
         locals[local] = allocateBlock(local, size, flat);
       for (auto [index, kernel] : llvm::enumerate(kernels)) {
         spans[index][*rowLoop(collapsed[index])] = part;
-        NestOptions options{target, {}, {}, collapsed[index]->hasAttr(startsFresh)};
+        NestOptions options{target, {}, {}, collapsed[index]->hasAttr(startsFresh), streamed[index]};
         for (Value operand : kernel.op->getOperands()) {
           Value local = locals.lookup(originOf(operand));
           options.buffers.push_back(local && !flat ? sameShape(operand, local) : local);
           options.shifts.push_back(local ? part.lower : Value());
         }
         emitNest(builder, loc, kernel, spans[index], options);
+        fence(streamed[index]);
       }
     };
     if (cluster.ops.back()->getParentOfType<scf::ForallOp>())
@@ -107,6 +120,48 @@ private:
     for (auto [op, original] : llvm::zip(collapsed, cluster.ops))
       if (op != original)
         op.erase();
+  }
+
+  // Per output of an elementwise op, whether to store past the caches: for a fresh array that is large and whose rows are
+  // aligned. Null where that can never be.
+  SmallVector<Value> streamedOutputs(Kernel &kernel) {
+    SmallVector<Value> streamed;
+    for (Value output : kernel.op.getDpsInits()) {
+      auto type = cast<MemRefType>(output.getType());
+      Value origin = originOf(output);
+      bool fresh = origin.getDefiningOp<memref::AllocOp>() && !type.hasStaticShape() && type.getLayout().isIdentity() &&
+                   llvm::none_of(kernel.op.getDpsInputs(), [&](Value input) { return originOf(input) == origin; });
+      if (!fresh || kernel.hasReduction || kernel.cost > streamedCost || !type.getElementType().isIntOrFloat() || type.getElementTypeBitWidth() < 8) {
+        streamed.push_back(Value());
+        continue;
+      }
+      Value elements = constant(1), last;
+      for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+        last = sizeOf(builder, loc, output, dim);
+        elements = multiply(elements, last);
+      }
+      int64_t bytes = type.getElementTypeBitWidth() / 8;
+      Value large = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, elements, constant(streamedBytes / bytes));
+      if (type.getRank() > 1) {
+        Value rest = builder.createOrFold<arith::RemUIOp>(loc, last, constant(64 / bytes));
+        Value aligned = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, rest, constant(0));
+        large = arith::AndIOp::create(builder, loc, large, aligned);
+      }
+      streamed.push_back(large);
+    }
+    return streamed;
+  }
+
+  // Stores past the caches are seen by other threads only after a fence.
+  void fence(ArrayRef<Value> streamed) {
+    for (Value condition : streamed) {
+      if (!condition)
+        continue;
+      OpBuilder::InsertionGuard guard(builder);
+      auto branch = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
+      builder.setInsertionPointToStart(branch.thenBlock());
+      LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.sfence"), ValueRange());
+    }
   }
 
   // All maps identities of one rank over dense arrays.
@@ -250,13 +305,15 @@ private:
     marker.setPrivate();
   }
 
-  void emitParallel(Kernel &kernel, SmallVector<Span> spans, unsigned split, const NestOptions &options) {
+  void emitParallel(Kernel &kernel, SmallVector<Span> spans, unsigned split, NestOptions options) {
+    options.streamed = streamedOutputs(kernel);
     Value elements = elementsPerRow(kernel, spans, split);
     Value size = blockSize(elements, kernel.numLoops() == 1);
     Value work = multiply(multiply(size, elements), constant(std::max<int64_t>(1, kernel.cost)));
     forBlocks(spans[split].upper, size, work, [&](Value, Span part) {
       spans[split] = part;
       emitNest(builder, loc, kernel, spans, options);
+      fence(options.streamed);
     });
   }
 

@@ -267,6 +267,22 @@ SmallVector<Value> NestBody::outputsReadBefore(NestPoint &point) {
   return values;
 }
 
+// An array larger than the caches is not read again soon: a store past them saves reading its lines first.
+void NestBody::storeVector(Value value, Value memory, ArrayRef<Value> indices, Value streamed) {
+  auto plain = [&] { vector::StoreOp::create(builder, loc, value, memory, indices); };
+  if (!streamed)
+    return plain();
+  OpBuilder::InsertionGuard guard(builder);
+  auto branch = scf::IfOp::create(builder, loc, streamed, /*withElseRegion=*/true);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  auto vector = cast<VectorType>(value.getType());
+  unsigned bytes = vector.getNumElements() * vector.getElementTypeBitWidth() / 8;
+  auto store = vector::StoreOp::create(builder, loc, value, memory, indices, /*nontemporal=*/true);
+  store.setAlignment(bytes);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  plain();
+}
+
 void NestBody::store(const NestPoint &point, ArrayRef<Value> values) {
   for (auto [output, stored] : llvm::enumerate(values)) {
     Value value = stored;
@@ -282,7 +298,7 @@ void NestBody::store(const NestPoint &point, ArrayRef<Value> values) {
       if (point.mask)
         vector::MaskedStoreOp::create(builder, loc, memory, place.indices, point.mask, value);
       else
-        vector::StoreOp::create(builder, loc, value, memory, place.indices);
+        storeVector(value, memory, place.indices, output < options.streamed.size() ? options.streamed[output] : Value());
       continue;
     }
     Value offset;

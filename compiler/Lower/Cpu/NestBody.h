@@ -65,6 +65,7 @@ private:
   };
   Access access(const NestPoint &point, unsigned operand);
   mlir::Value load(const NestPoint &point, unsigned operand);
+  void storeVector(mlir::Value value, mlir::Value memory, llvm::ArrayRef<mlir::Value> indices, mlir::Value streamed);
   mlir::Value loadLanes(const NestPoint &point, Access access);
   mlir::Value gather(const NestPoint &point, mlir::memref::LoadOp load, llvm::ArrayRef<mlir::Value> indices);
   void emitGuard(const NestPoint &point, mlir::scf::IfOp guard, mlir::Value condition, const mlir::IRMapping &mapping);
