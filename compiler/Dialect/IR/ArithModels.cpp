@@ -11,16 +11,14 @@ namespace {
 using Cotangents = SmallVectorImpl<Value>;
 
 // For the greater or the lesser of two: the winner gets the cotangent, a tie is split.
-template <arith::CmpFPredicate wins>
-void splitTies(const ElementwiseRule &rule, Cotangents &cotangents) {
+template <arith::CmpFPredicate wins> void splitTies(const ElementwiseRule &rule, Cotangents &cotangents) {
   Expr ct = rule.cotangent, x = rule.operand(0), y = rule.operand(1);
   Expr half = select(x.compare(arith::CmpFPredicate::OEQ, y), ct * 0.5, ct.number(0));
   cotangents.push_back(select(x.compare(wins, y), ct, half));
   cotangents.push_back(select(y.compare(wins, x), ct, half));
 }
 
-template <typename CastOp>
-void attachCast(MLIRContext *context) {
+template <typename CastOp> void attachCast(MLIRContext *context) {
   attachRule<CastOp>(context, [](const ElementwiseRule &rule, Cotangents &cotangents) {
     Expr ct = rule.cotangent;
     Type source = rule.operand(0).type();

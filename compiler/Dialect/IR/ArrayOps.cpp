@@ -5,7 +5,8 @@
 using namespace mlir;
 using namespace pmap;
 
-//===- broadcast ------------------------------------------------------------------------------------------------------===//
+//===- broadcast
+//------------------------------------------------------------------------------------------------------===//
 
 void BroadcastOp::build(OpBuilder &builder, OperationState &state, Type result, Value input) {
   int64_t rank = tensorType(input).getRank();
@@ -16,7 +17,8 @@ void BroadcastOp::build(OpBuilder &builder, OperationState &state, Type result, 
 LogicalResult BroadcastOp::verify() {
   RankedTensorType input = tensorType(getInput()), result = tensorType(getResult());
   if (static_cast<int64_t>(getDims().size()) != input.getRank())
-    return emitOpError() << "(broadcast-1) expected " << input.getRank() << " entries in dims, got " << getDims().size();
+    return emitOpError() << "(broadcast-1) expected " << input.getRank() << " entries in dims, got "
+                         << getDims().size();
   if (failed(verifySortedDims(*this, "broadcast-2", getDims(), result.getRank())))
     return failure();
   for (auto [from, to] : llvm::enumerate(getDims()))
@@ -43,9 +45,11 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
-//===- reduce ---------------------------------------------------------------------------------------------------------===//
+//===- reduce
+//---------------------------------------------------------------------------------------------------------===//
 
-void ReduceOp::build(OpBuilder &builder, OperationState &state, ReductionKind kind, Value input, ArrayRef<int64_t> dims) {
+void ReduceOp::build(OpBuilder &builder, OperationState &state, ReductionKind kind, Value input,
+                     ArrayRef<int64_t> dims) {
   SmallVector<int64_t> sortedDims(dims);
   llvm::sort(sortedDims);
   build(builder, state, inferReduce(tensorType(input), sortedDims), kind, input, sortedDims);
@@ -57,8 +61,8 @@ LogicalResult ReduceOp::verify() {
       failed(verifyInferred(*this, "reduce-2", inferReduce(input, getDims()), getType())))
     return failure();
   if (getKind() == ReductionKind::Mean || !kindSuits(getKind(), input.getElementType()))
-    return emitOpError() << "(reduce-3) kind " << stringifyReductionKind(getKind()) << " does not suit elements of type "
-                         << input.getElementType();
+    return emitOpError() << "(reduce-3) kind " << stringifyReductionKind(getKind())
+                         << " does not suit elements of type " << input.getElementType();
   return success();
 }
 
@@ -68,7 +72,8 @@ OpFoldResult ReduceOp::fold(FoldAdaptor) {
   return {};
 }
 
-//===- arg_reduce -----------------------------------------------------------------------------------------------------===//
+//===- arg_reduce
+//-----------------------------------------------------------------------------------------------------===//
 
 void ArgReduceOp::build(OpBuilder &builder, OperationState &state, ReductionKind kind, Value input, int64_t dim) {
   build(builder, state, inferArgReduce(tensorType(input), dim), kind, input, dim);
@@ -77,14 +82,16 @@ void ArgReduceOp::build(OpBuilder &builder, OperationState &state, ReductionKind
 LogicalResult ArgReduceOp::verify() {
   RankedTensorType input = tensorType(getInput());
   int64_t dim = getDim();
-  if (!llvm::is_contained({ReductionKind::Max, ReductionKind::Min, ReductionKind::MaxU, ReductionKind::MinU}, getKind()))
+  if (!llvm::is_contained({ReductionKind::Max, ReductionKind::Min, ReductionKind::MaxU, ReductionKind::MinU},
+                          getKind()))
     return emitOpError() << "(arg_reduce-1) expected max, min, maxu or minu, got " << stringifyReductionKind(getKind());
   if (failed(verifyDim(*this, "arg_reduce-2", dim, input.getRank())))
     return failure();
   return verifyInferred(*this, "arg_reduce-3", inferArgReduce(input, dim), getType());
 }
 
-//===- scan -----------------------------------------------------------------------------------------------------------===//
+//===- scan
+//-----------------------------------------------------------------------------------------------------------===//
 
 LogicalResult ScanOp::verify() {
   if (getKind() != ReductionKind::Sum && getKind() != ReductionKind::Prod)
@@ -92,12 +99,13 @@ LogicalResult ScanOp::verify() {
   return verifyDim(*this, "scan-2", getDim(), tensorType(getInput()).getRank());
 }
 
-//===- dot ------------------------------------------------------------------------------------------------------------===//
+//===- dot
+//------------------------------------------------------------------------------------------------------------===//
 
 void DotOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
                   ArrayRef<int64_t> rhsBatch, ArrayRef<int64_t> lhsContract, ArrayRef<int64_t> rhsContract) {
-  build(builder, state, inferDot(tensorType(lhs), tensorType(rhs), lhsBatch, rhsBatch, lhsContract, rhsContract), lhs, rhs,
-        lhsBatch, rhsBatch, lhsContract, rhsContract);
+  build(builder, state, inferDot(tensorType(lhs), tensorType(rhs), lhsBatch, rhsBatch, lhsContract, rhsContract), lhs,
+        rhs, lhsBatch, rhsBatch, lhsContract, rhsContract);
 }
 
 LogicalResult DotOp::verify() {
@@ -123,11 +131,12 @@ LogicalResult DotOp::verify() {
   if (failed(verifyPaired(getLhsBatch(), getRhsBatch())) || failed(verifyPaired(getLhsContract(), getRhsContract())) ||
       failed(verifyElementAndVary(*this, "dot-4", lhs, rhs)))
     return failure();
-  return verifyInferred(*this, "dot-5",
-                        inferDot(lhs, rhs, getLhsBatch(), getRhsBatch(), getLhsContract(), getRhsContract()), getType());
+  return verifyInferred(
+      *this, "dot-5", inferDot(lhs, rhs, getLhsBatch(), getRhsBatch(), getLhsContract(), getRhsContract()), getType());
 }
 
-//===- transpose ------------------------------------------------------------------------------------------------------===//
+//===- transpose
+//------------------------------------------------------------------------------------------------------===//
 
 void TransposeOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<int64_t> perm) {
   build(builder, state, inferTranspose(tensorType(input), perm), input, perm);
@@ -159,7 +168,8 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
-//===- reshape --------------------------------------------------------------------------------------------------------===//
+//===- reshape
+//--------------------------------------------------------------------------------------------------------===//
 
 LogicalResult ReshapeOp::verify() {
   RankedTensorType input = tensorType(getInput()), result = tensorType(getResult());
@@ -185,7 +195,8 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
-//===- concat ---------------------------------------------------------------------------------------------------------===//
+//===- concat
+//---------------------------------------------------------------------------------------------------------===//
 
 void ConcatOp::build(OpBuilder &builder, OperationState &state, ValueRange inputs, int64_t dim) {
   SmallVector<RankedTensorType> types;
@@ -222,7 +233,8 @@ OpFoldResult ConcatOp::fold(FoldAdaptor) {
   return {};
 }
 
-//===- reverse --------------------------------------------------------------------------------------------------------===//
+//===- reverse
+//--------------------------------------------------------------------------------------------------------===//
 
 LogicalResult ReverseOp::verify() {
   return verifySortedDims(*this, "reverse-1", getDims(), tensorType(getInput()).getRank());
@@ -239,7 +251,8 @@ OpFoldResult ReverseOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-//===- iota, pad ------------------------------------------------------------------------------------------------------===//
+//===- iota, pad
+//------------------------------------------------------------------------------------------------------===//
 
 LogicalResult IotaOp::verify() {
   RankedTensorType result = tensorType(getResult());
@@ -270,7 +283,8 @@ LogicalResult PadOp::verify() {
   return verifyInferred(*this, "pad-3", scalarOf(input), value);
 }
 
-//===- sort, argsort, cast --------------------------------------------------------------------------------------------===//
+//===- sort, argsort, cast
+//--------------------------------------------------------------------------------------------===//
 
 LogicalResult SortOp::verify() { return verifyDim(*this, "sort-1", getDim(), tensorType(getInput()).getRank()); }
 

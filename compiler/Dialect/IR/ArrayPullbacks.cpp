@@ -24,7 +24,8 @@ Value stretch(OpBuilder &builder, Location loc, Value reduced, RankedTensorType 
   return BroadcastOp::create(builder, loc, type, reduced, restOf(type.getRank(), dims));
 }
 
-// The product of the elements before each along `dim`, 1 for the first: exact where elements are zero, unlike a division.
+// The product of the elements before each along `dim`, 1 for the first: exact where elements are zero, unlike a
+// division.
 Value exclusiveProduct(OpBuilder &builder, Location loc, Value x, int64_t dim) {
   RankedTensorType type = cast<RankedTensorType>(x.getType());
   SmallVector<Size> sizes = sizesOf(type);
@@ -91,7 +92,8 @@ LogicalResult ReduceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents,
     return success();
   }
   case ReductionKind::Prod: {
-    // The reduced dimensions are merged into a last one, along which the products before and after each element are taken.
+    // The reduced dimensions are merged into a last one, along which the products before and after each element are
+    // taken.
     SmallVector<int64_t> perm = restOf(type.getRank(), getDims());
     SmallVector<Size> sizes;
     for (int64_t dim : perm)
@@ -135,13 +137,16 @@ LogicalResult ScanOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, C
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0), one = arith::ConstantIndexOp::create(builder, loc, 1);
   Value last = arith::SubIOp::create(builder, loc, count, one);
   Value rowZero = splat(builder, loc, row, 0);
-  auto loop = scf::ForOp::create(builder, loc, zero, count, one, ValueRange{splat(builder, loc, type, 0), rowZero, rowZero});
+  auto loop =
+      scf::ForOp::create(builder, loc, zero, count, one, ValueRange{splat(builder, loc, type, 0), rowZero, rowZero});
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
     SmallVector<Value> offsets = zeroOffsets(builder, loc, type.getRank());
     offsets[dim] = arith::SubIOp::create(builder, loc, last, loop.getInductionVar());
-    auto rowOf = [&](Value value) -> Value { return SliceOp::create(builder, loc, row, value, offsets, /*inBounds=*/true); };
+    auto rowOf = [&](Value value) -> Value {
+      return SliceOp::create(builder, loc, row, value, offsets, /*inBounds=*/true);
+    };
     Expr g(builder, loc, loop.getRegionIterArg(1));
     Expr next = g.with(rowOf(cotangents.front())) + g.with(loop.getRegionIterArg(2)) * g;
     Value sums = UpdateSliceOp::create(builder, loc, loop.getRegionIterArg(0), next, offsets, /*inBounds=*/true);
@@ -184,11 +189,13 @@ LogicalResult DotOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Co
   };
 
   Value dLhs = DotOp::create(builder, loc, ct, getRhs(), ctBatch, getRhsBatch(), ctRhs, rhsRest);
-  SmallVector<int64_t> lhsDims = concat(concat(getLhsBatch(), lhsRest), pairedInOrder(getRhsContract(), getLhsContract()));
+  SmallVector<int64_t> lhsDims =
+      concat(concat(getLhsBatch(), lhsRest), pairedInOrder(getRhsContract(), getLhsContract()));
   result.push_back(inOperandOrder(dLhs, lhsDims));
 
   Value dRhs = DotOp::create(builder, loc, getLhs(), ct, getLhsBatch(), ctBatch, lhsRest, ctLhs);
-  SmallVector<int64_t> rhsDims = concat(concat(getRhsBatch(), pairedInOrder(getLhsContract(), getRhsContract())), rhsRest);
+  SmallVector<int64_t> rhsDims =
+      concat(concat(getRhsBatch(), pairedInOrder(getLhsContract(), getRhsContract())), rhsRest);
   result.push_back(inOperandOrder(dRhs, rhsDims));
   return success();
 }
@@ -209,7 +216,8 @@ LogicalResult ConcatOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents,
   for (Value input : getInputs()) {
     SmallVector<Value> offsets = zeroOffsets(builder, getLoc(), cast<RankedTensorType>(getType()).getRank());
     offsets[dim] = indexOf(builder, getLoc(), offset);
-    result.push_back(SliceOp::create(builder, getLoc(), input.getType(), cotangents.front(), offsets, /*inBounds=*/true));
+    result.push_back(
+        SliceOp::create(builder, getLoc(), input.getType(), cotangents.front(), offsets, /*inBounds=*/true));
     offset += sizeOf(input.getType(), dim);
   }
   return success();
@@ -247,16 +255,17 @@ LogicalResult SortOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, C
   Value ct = TransposeOp::create(builder, loc, cotangents.front(), perm);
   order = TransposeOp::create(builder, loc, order, perm);
   auto moved = cast<RankedTensorType>(ct.getType());
-  RankedTensorType flat = withSizes(moved, elementCountOf(moved)), flatIndices = withElementType(flat, builder.getI64Type());
+  RankedTensorType flat = withSizes(moved, elementCountOf(moved)),
+                   flatIndices = withElementType(flat, builder.getI64Type());
   // Row-major place of the row's start: the flat position rounded down to a multiple of the row's length.
   Value position = IotaOp::create(builder, loc, flatIndices, 0);
   Value length = splatIndex(builder, loc, flatIndices, indexOf(builder, loc, sizeOf(type, dim)));
   Value start = arith::SubIOp::create(builder, loc, position, arith::RemSIOp::create(builder, loc, position, length));
   Value flatOrder = ReshapeOp::create(builder, loc, withElementType(flat, builder.getI32Type()), order);
-  Value place = arith::AddIOp::create(builder, loc, start, arith::ExtSIOp::create(builder, loc, flatIndices, flatOrder));
+  Value place =
+      arith::AddIOp::create(builder, loc, start, arith::ExtSIOp::create(builder, loc, flatIndices, flatOrder));
   Value flatCt = ReshapeOp::create(builder, loc, flat, ct);
-  Value scattered =
-      ScatterOp::create(builder, loc, ReductionKind::Sum, splat(builder, loc, flat, 0), place, flatCt, 0);
+  Value scattered = ScatterOp::create(builder, loc, ReductionKind::Sum, splat(builder, loc, flat, 0), place, flatCt, 0);
   Value back = ReshapeOp::create(builder, loc, moved, scattered);
   result.push_back(TransposeOp::create(builder, loc, back, invertPermutation(perm)));
   return success();

@@ -1,8 +1,8 @@
 // The text form and the verifiers of the dialect's attributes and types.
 #include "compiler/Dialect/IR/Layout.h"
 #include "compiler/Dialect/IR/PmapDialect.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace pmap;
@@ -39,9 +39,8 @@ ParseResult parseString(AsmParser &parser, StringAttr &result) {
 
 // ["a", "b"]
 ParseResult parseStrings(AsmParser &parser, SmallVectorImpl<StringAttr> &result) {
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
-    return parseString(parser, result.emplace_back());
-  });
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                        [&]() -> ParseResult { return parseString(parser, result.emplace_back()); });
 }
 
 void printString(AsmPrinter &printer, StringAttr text) { printer.printString(text.getValue()); }
@@ -67,7 +66,8 @@ SmallVector<StringAttr> namesOf(ArrayAttr names) { return llvm::to_vector(names.
 
 } // namespace
 
-//===- layout ---------------------------------------------------------------------------------------------------------===//
+//===- layout
+//---------------------------------------------------------------------------------------------------------===//
 
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   SmallVector<StringAttr> sizes, vary;
@@ -111,7 +111,8 @@ LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
   return success();
 }
 
-//===- spec -----------------------------------------------------------------------------------------------------------===//
+//===- spec
+//-----------------------------------------------------------------------------------------------------------===//
 
 Attribute SpecAttr::parse(AsmParser &parser, Type) {
   SmallVector<ArrayAttr> dims;
@@ -122,7 +123,8 @@ Attribute SpecAttr::parse(AsmParser &parser, Type) {
     dims.push_back(ArrayAttr::get(parser.getContext(), SmallVector<Attribute>(axes.begin(), axes.end())));
     return success();
   };
-  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim) || parser.parseGreater())
+  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim) ||
+      parser.parseGreater())
     return {};
   return parser.getChecked<SpecAttr>(parser.getContext(), dims);
 }
@@ -159,7 +161,8 @@ SmallVector<StringAttr> SpecAttr::getAllAxes() const {
   return SmallVector<StringAttr>(result.begin(), result.end());
 }
 
-//===- mesh -----------------------------------------------------------------------------------------------------------===//
+//===- mesh
+//-----------------------------------------------------------------------------------------------------------===//
 
 Attribute MeshAttr::parse(AsmParser &parser, Type) {
   SmallVector<StringAttr> axes;
@@ -208,7 +211,8 @@ int64_t MeshAttr::getSize(StringRef axis) const {
   return -1;
 }
 
-//===- size_arg -------------------------------------------------------------------------------------------------------===//
+//===- size_arg
+//-------------------------------------------------------------------------------------------------------===//
 
 Attribute SizeArgAttr::parse(AsmParser &parser, Type) {
   StringAttr symbol, label;
@@ -232,10 +236,11 @@ void SizeArgAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-//===- dist -----------------------------------------------------------------------------------------------------------===//
+//===- dist
+//-----------------------------------------------------------------------------------------------------------===//
 
-LogicalResult DistType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor, SpecAttr spec,
-                               MeshAttr mesh) {
+LogicalResult DistType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor,
+                               SpecAttr spec, MeshAttr mesh) {
   if (spec.getRank() != tensor.getRank())
     return emitError() << "(dist-1) expected a spec of " << tensor.getRank() << " dimensions, got " << spec.getRank();
   for (StringAttr axis : spec.getAllAxes())

@@ -26,27 +26,23 @@ struct ElementwiseModel : DifferentiableOp::ExternalModel<ElementwiseModel<OpTy,
   }
 };
 
-template <typename OpTy, typename Rule>
-void attachRule(mlir::MLIRContext *context, Rule) {
+template <typename OpTy, typename Rule> void attachRule(mlir::MLIRContext *context, Rule) {
   OpTy::template attachInterface<ElementwiseModel<OpTy, Rule>>(*context);
 }
 
 /// For an op of one operand: `Derivative` is a captureless lambda (Expr x, Expr y) -> dy/dx, y being the result.
-template <typename Derivative>
-struct UnaryRule {
+template <typename Derivative> struct UnaryRule {
   void operator()(const ElementwiseRule &rule, llvm::SmallVectorImpl<mlir::Value> &cotangents) const {
     cotangents.push_back(rule.scaled(Derivative{}(rule.operand(0), rule.result())));
   }
 };
 
-template <typename OpTy, typename Derivative>
-void attachUnary(mlir::MLIRContext *context, Derivative) {
+template <typename OpTy, typename Derivative> void attachUnary(mlir::MLIRContext *context, Derivative) {
   attachRule<OpTy>(context, UnaryRule<Derivative>{});
 }
 
 /// For an op whose derivative is zero wherever it has one.
-template <typename OpTy>
-void attachZero(mlir::MLIRContext *context) {
+template <typename OpTy> void attachZero(mlir::MLIRContext *context) {
   attachRule<OpTy>(context, [](const ElementwiseRule &rule, llvm::SmallVectorImpl<mlir::Value> &cotangents) {
     cotangents.append(rule.op->getNumOperands(), mlir::Value());
   });

@@ -10,8 +10,9 @@ Value pmap::splat(OpBuilder &builder, Location loc, RankedTensorType type, doubl
     return splatScalar(builder, loc, type, scalar);
   }
   Type element = type.getElementType();
-  Attribute attribute = isa<FloatType>(element) ? Attribute(builder.getFloatAttr(element, value))
-                                                : Attribute(builder.getIntegerAttr(element, static_cast<int64_t>(value)));
+  Attribute attribute = isa<FloatType>(element)
+                            ? Attribute(builder.getFloatAttr(element, value))
+                            : Attribute(builder.getIntegerAttr(element, static_cast<int64_t>(value)));
   return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, attribute));
 }
 
@@ -48,7 +49,9 @@ SmallVector<Value> pmap::zeroOffsets(OpBuilder &builder, Location loc, int64_t r
   return SmallVector<Value>(rank, arith::ConstantIndexOp::create(builder, loc, 0));
 }
 
-Expr Expr::compare(arith::CmpFPredicate predicate, double constant) const { return compare(predicate, number(constant)); }
+Expr Expr::compare(arith::CmpFPredicate predicate, double constant) const {
+  return compare(predicate, number(constant));
+}
 
 Expr Expr::compare(arith::CmpFPredicate predicate, Expr other) const {
   return with(arith::CmpFOp::create(*builder, loc, predicate, value, other.value));

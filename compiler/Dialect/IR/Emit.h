@@ -14,8 +14,8 @@ mlir::Value indexOf(mlir::OpBuilder &builder, mlir::Location loc, const Size &si
 mlir::Value splatIndex(mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType type, mlir::Value index);
 /// A scalar as a tensor of one value.
 mlir::Value splatScalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType type, mlir::Value scalar);
-/// The value with exactly this V: widened by what it lacks, summed over what it has too much of. What a cotangent needs to
-/// have its primal's variance (G2).
+/// The value with exactly this V: widened by what it lacks, summed over what it has too much of. What a cotangent needs
+/// to have its primal's variance (G2).
 mlir::Value withVarianceOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type type);
 /// `rank` zeros.
 llvm::SmallVector<mlir::Value> zeroOffsets(mlir::OpBuilder &builder, mlir::Location loc, int64_t rank);
@@ -31,8 +31,7 @@ public:
   /// Another value at the same place.
   Expr with(mlir::Value other) const { return {*builder, loc, other}; }
   /// The result of an elementwise op on this and other operands.
-  template <typename OpTy, typename... Operands>
-  Expr apply(Operands... operands) const {
+  template <typename OpTy, typename... Operands> Expr apply(Operands... operands) const {
     return with(OpTy::create(*builder, loc, value, mlir::Value(operands)...));
   }
   Expr compare(mlir::arith::CmpFPredicate predicate, double number) const;
@@ -59,8 +58,8 @@ inline Expr operator/(double a, Expr b) { return b.number(a) / b; }
 /// `condition` (of i1) chooses element by element.
 Expr select(Expr condition, Expr a, Expr b);
 
-/// On an op that `pmap-differentiate` is about to ask for its pullback: its result reaches a `where` that may not take it, so
-/// that a zero cotangent must give zero whatever the derivative is (it may be infinite or NaN there).
+/// On an op that `pmap-differentiate` is about to ask for its pullback: its result reaches a `where` that may not take
+/// it, so that a zero cotangent must give zero whatever the derivative is (it may be infinite or NaN there).
 constexpr llvm::StringLiteral kMaskedAttr = "pmap.masked";
 /// cotangent * derivative; zero where the cotangent is zero if `op` is marked as masked.
 mlir::Value scaleCotangent(mlir::Operation *op, Expr cotangent, Expr derivative);

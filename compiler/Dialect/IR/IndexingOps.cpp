@@ -34,7 +34,8 @@ LogicalResult verifyIndices(Operation *op, StringRef number, RankedTensorType in
 
 } // namespace
 
-//===- checked_index, extract -----------------------------------------------------------------------------------------===//
+//===- checked_index, extract
+//-----------------------------------------------------------------------------------------===//
 
 void CheckedIndexOp::build(OpBuilder &builder, OperationState &state, Value index, Value size, int64_t dim) {
   build(builder, state, builder.getIndexType(), index, size, dim);
@@ -47,7 +48,8 @@ LogicalResult CheckedIndexOp::verify() {
 }
 
 OpFoldResult CheckedIndexOp::fold(FoldAdaptor adaptor) {
-  auto index = dyn_cast_or_null<IntegerAttr>(adaptor.getIndex()), size = dyn_cast_or_null<IntegerAttr>(adaptor.getSize());
+  auto index = dyn_cast_or_null<IntegerAttr>(adaptor.getIndex()),
+       size = dyn_cast_or_null<IntegerAttr>(adaptor.getSize());
   if (index && size && index.getInt() >= 0 && index.getInt() < size.getInt())
     return getIndex();
   // An index that was checked against the same size is within bounds.
@@ -80,9 +82,11 @@ OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-//===- slice, update_slice --------------------------------------------------------------------------------------------===//
+//===- slice, update_slice
+//--------------------------------------------------------------------------------------------===//
 
-void SliceOp::build(OpBuilder &builder, OperationState &state, Type result, Value input, ValueRange offsets, bool inBounds) {
+void SliceOp::build(OpBuilder &builder, OperationState &state, Type result, Value input, ValueRange offsets,
+                    bool inBounds) {
   build(builder, state, result, input, offsets, SmallVector<int64_t>(offsets.size(), 1), inBounds);
 }
 
@@ -122,15 +126,18 @@ OpFoldResult UpdateSliceOp::fold(FoldAdaptor) {
   return {};
 }
 
-//===- gather, scatter ------------------------------------------------------------------------------------------------===//
+//===- gather, scatter
+//------------------------------------------------------------------------------------------------===//
 
-void GatherOp::build(OpBuilder &builder, OperationState &state, Value input, Value indices, int64_t dim, bool isUnsigned) {
+void GatherOp::build(OpBuilder &builder, OperationState &state, Value input, Value indices, int64_t dim,
+                     bool isUnsigned) {
   build(builder, state, inferGather(tensorType(input), tensorType(indices), dim), input, indices, dim, isUnsigned);
 }
 
 LogicalResult GatherOp::verify() {
   RankedTensorType input = tensorType(getInput()), indices = tensorType(getIndices());
-  if (failed(verifyDim(*this, "gather-1", getDim(), input.getRank())) || failed(verifyIndices(*this, "gather-2", indices)))
+  if (failed(verifyDim(*this, "gather-1", getDim(), input.getRank())) ||
+      failed(verifyIndices(*this, "gather-2", indices)))
     return failure();
   if (varyOf(input) != varyOf(indices))
     return emitOpError() << "(gather-3) variances differ (V2): " << input << " and " << indices;
@@ -145,8 +152,10 @@ void ScatterOp::build(OpBuilder &builder, OperationState &state, ReductionKind k
 LogicalResult ScatterOp::verify() {
   RankedTensorType input = tensorType(getInput()), indices = tensorType(getIndices());
   if (!llvm::is_contained(
-          {ReductionKind::Sum, ReductionKind::Max, ReductionKind::Min, ReductionKind::MaxU, ReductionKind::MinU}, getKind()))
-    return emitOpError() << "(scatter-1) expected sum, max, min, maxu or minu, got " << stringifyReductionKind(getKind());
+          {ReductionKind::Sum, ReductionKind::Max, ReductionKind::Min, ReductionKind::MaxU, ReductionKind::MinU},
+          getKind()))
+    return emitOpError() << "(scatter-1) expected sum, max, min, maxu or minu, got "
+                         << stringifyReductionKind(getKind());
   if (failed(verifyDim(*this, "scatter-2", getDim(), input.getRank())) ||
       failed(verifyIndices(*this, "scatter-3", indices)))
     return failure();

@@ -22,24 +22,24 @@ LogicalResult ExtractOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents
   }
   RankedTensorType one = withSizes(type, SmallVector<Size>(type.getRank(), Size(1)));
   Value element = splatScalar(builder, getLoc(), one, cotangents.front());
-  result.push_back(UpdateSliceOp::create(builder, getLoc(), zerosLike(builder, getLoc(), getInput()), element, getIndices(),
+  result.push_back(UpdateSliceOp::create(builder, getLoc(), zerosLike(builder, getLoc(), getInput()), element,
+                                         getIndices(),
                                          /*inBounds=*/true));
   return success();
 }
 
 // The derivatives check the bounds where the op itself does: when only the gradient is wanted, the op is gone.
 LogicalResult SliceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
-  result.push_back(UpdateSliceOp::create(builder, getLoc(), zerosLike(builder, getLoc(), getInput()), cotangents.front(),
-                                         getOffsets(), getStrides(), getInBounds()));
+  result.push_back(UpdateSliceOp::create(builder, getLoc(), zerosLike(builder, getLoc(), getInput()),
+                                         cotangents.front(), getOffsets(), getStrides(), getInBounds()));
   return success();
 }
 
 LogicalResult UpdateSliceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
   Value ct = cotangents.front(), hole = zerosLike(builder, getLoc(), getUpdate());
+  result.push_back(UpdateSliceOp::create(builder, getLoc(), ct, hole, getOffsets(), getStrides(), getInBounds()));
   result.push_back(
-      UpdateSliceOp::create(builder, getLoc(), ct, hole, getOffsets(), getStrides(), getInBounds()));
-  result.push_back(SliceOp::create(builder, getLoc(), getUpdate().getType(), ct, getOffsets(), getStridesAttr(),
-                                   getInBoundsAttr()));
+      SliceOp::create(builder, getLoc(), getUpdate().getType(), ct, getOffsets(), getStridesAttr(), getInBoundsAttr()));
   return success();
 }
 

@@ -17,7 +17,8 @@ RankedTensorType pmap::inferArgReduce(RankedTensorType input, int64_t dim) {
 }
 
 RankedTensorType pmap::inferDot(RankedTensorType lhs, RankedTensorType rhs, ArrayRef<int64_t> lhsBatch,
-                                ArrayRef<int64_t> rhsBatch, ArrayRef<int64_t> lhsContract, ArrayRef<int64_t> rhsContract) {
+                                ArrayRef<int64_t> rhsBatch, ArrayRef<int64_t> lhsContract,
+                                ArrayRef<int64_t> rhsContract) {
   SmallVector<Size> sizes;
   for (int64_t dim : lhsBatch)
     sizes.push_back(sizeOf(lhs, dim));

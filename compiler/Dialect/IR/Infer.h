@@ -1,4 +1,5 @@
-// The result types of ops that have only one possible: the builders use these to make types, the verifiers to check them.
+// The result types of ops that have only one possible: the builders use these to make types, the verifiers to check
+// them.
 #pragma once
 
 #include "compiler/Dialect/IR/Layout.h"
@@ -8,16 +9,17 @@ namespace pmap {
 /// The type without `dims` (sorted).
 mlir::RankedTensorType inferReduce(mlir::RankedTensorType input, llvm::ArrayRef<int64_t> dims);
 mlir::RankedTensorType inferArgReduce(mlir::RankedTensorType input, int64_t dim);
-mlir::RankedTensorType inferDot(mlir::RankedTensorType lhs, mlir::RankedTensorType rhs, llvm::ArrayRef<int64_t> lhsBatch,
-                                llvm::ArrayRef<int64_t> rhsBatch, llvm::ArrayRef<int64_t> lhsContract,
-                                llvm::ArrayRef<int64_t> rhsContract);
+mlir::RankedTensorType inferDot(mlir::RankedTensorType lhs, mlir::RankedTensorType rhs,
+                                llvm::ArrayRef<int64_t> lhsBatch, llvm::ArrayRef<int64_t> rhsBatch,
+                                llvm::ArrayRef<int64_t> lhsContract, llvm::ArrayRef<int64_t> rhsContract);
 mlir::RankedTensorType inferTranspose(mlir::RankedTensorType input, llvm::ArrayRef<int64_t> perm);
 /// The first type with the sum of all sizes along `dim`.
 mlir::RankedTensorType inferConcat(llvm::ArrayRef<mlir::RankedTensorType> inputs, int64_t dim);
 mlir::RankedTensorType inferPad(mlir::RankedTensorType input, llvm::ArrayRef<Size> low, llvm::ArrayRef<Size> high);
 mlir::RankedTensorType inferGather(mlir::RankedTensorType input, mlir::RankedTensorType indices, int64_t dim);
 /// V minus the axes, or with groups V plus the axes (V3).
-mlir::RankedTensorType inferAllReduce(mlir::RankedTensorType input, llvm::ArrayRef<mlir::StringAttr> axes, bool grouped);
+mlir::RankedTensorType inferAllReduce(mlir::RankedTensorType input, llvm::ArrayRef<mlir::StringAttr> axes,
+                                      bool grouped);
 mlir::RankedTensorType inferAllGather(mlir::RankedTensorType input, mlir::StringAttr axis, int64_t dim, bool tiled);
 
 } // namespace pmap

@@ -1,5 +1,5 @@
-// Reading and building tensor types with a `#pmap.layout`. All tensor types of the dialect are made here, so that a type has
-// one canonical form and two types are equal exactly when element type, sizes and variance are.
+// Reading and building tensor types with a `#pmap.layout`. All tensor types of the dialect are made here, so that a
+// type has one canonical form and two types are equal exactly when element type, sizes and variance are.
 #pragma once
 
 #include "compiler/Support/Size.h"
@@ -11,8 +11,8 @@ namespace pmap {
 /// V of a value: mesh axes, sorted, each once.
 using Axes = llvm::SmallVector<mlir::StringAttr, 2>;
 
-/// The tensor type of these sizes and this variance (sorted here; repeats are dropped). A dimension is static exactly when
-/// its size is a constant, and the encoding is absent exactly when all are static and `vary` is empty.
+/// The tensor type of these sizes and this variance (sorted here; repeats are dropped). A dimension is static exactly
+/// when its size is a constant, and the encoding is absent exactly when all are static and `vary` is empty.
 mlir::RankedTensorType makeTensorType(mlir::Type elementType, llvm::ArrayRef<Size> sizes,
                                       llvm::ArrayRef<mlir::StringAttr> vary = {});
 mlir::RankedTensorType makeScalarType(mlir::Type elementType, llvm::ArrayRef<mlir::StringAttr> vary = {});

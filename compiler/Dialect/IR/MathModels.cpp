@@ -95,7 +95,8 @@ void attachTrigonometry(MLIRContext *context) {
   attachUnary<math::AsinOp>(context, [](Expr x, Expr y) { return 1.0 / sqrt(1.0 - x * x); });
   attachUnary<math::AcosOp>(context, [](Expr x, Expr y) { return -1.0 / sqrt(1.0 - x * x); });
   attachUnary<math::AtanOp>(context, [](Expr x, Expr y) { return 1.0 / (1.0 + x * x); });
-  attachRule<math::Atan2Op>(context, [](const ElementwiseRule &rule, Cotangents &cotangents) { atan2Rule(rule, cotangents); });
+  attachRule<math::Atan2Op>(context,
+                            [](const ElementwiseRule &rule, Cotangents &cotangents) { atan2Rule(rule, cotangents); });
   attachUnary<math::SinhOp>(context, [](Expr x, Expr y) { return cosh(x); });
   attachUnary<math::CoshOp>(context, [](Expr x, Expr y) { return sinh(x); });
   attachUnary<math::TanhOp>(context, [](Expr x, Expr y) { return 1.0 - y * y; });
@@ -118,9 +119,10 @@ void attachExponentials(MLIRContext *context) {
   attachUnary<math::CbrtOp>(context, [](Expr x, Expr y) { return (1.0 / 3.0) / (y * y); });
   attachUnary<math::ErfOp>(context, [](Expr x, Expr y) { return kTwoOverSqrtPi * exp(-(x * x)); });
   attachUnary<math::ErfcOp>(context, [](Expr x, Expr y) { return -kTwoOverSqrtPi * exp(-(x * x)); });
-  attachRule<math::PowFOp>(context, [](const ElementwiseRule &rule, Cotangents &cotangents) { powRule(rule, cotangents); });
-  attachRule<math::FPowIOp>(context,
-                            [](const ElementwiseRule &rule, Cotangents &cotangents) { integerPowRule(rule, cotangents); });
+  attachRule<math::PowFOp>(context,
+                           [](const ElementwiseRule &rule, Cotangents &cotangents) { powRule(rule, cotangents); });
+  attachRule<math::FPowIOp>(
+      context, [](const ElementwiseRule &rule, Cotangents &cotangents) { integerPowRule(rule, cotangents); });
 }
 
 void attachPiecewise(MLIRContext *context) {

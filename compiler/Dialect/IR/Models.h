@@ -1,4 +1,5 @@
-// The external models that give upstream ops our interfaces. Internal to this library: registerDialects attaches them all.
+// The external models that give upstream ops our interfaces. Internal to this library: registerDialects attaches them
+// all.
 #pragma once
 
 namespace mlir {

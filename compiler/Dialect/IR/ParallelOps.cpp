@@ -32,7 +32,8 @@ std::optional<int64_t> soleSplitDim(SpecAttr spec) {
 
 } // namespace
 
-//===- map ------------------------------------------------------------------------------------------------------------===//
+//===- map
+//------------------------------------------------------------------------------------------------------------===//
 
 void MapOp::build(OpBuilder &builder, OperationState &state, TypeRange results, MeshAttr mesh, ValueRange sizes,
                   ArrayRef<SizeArgAttr> sizeArgs, ValueRange inputs, TypeRange blocks) {
@@ -54,9 +55,7 @@ void MapOp::build(OpBuilder &builder, OperationState &state, TypeRange results, 
 SmallVector<SpecAttr> MapOp::getInSpecs() { return specsOf(getInputs().getTypes()); }
 SmallVector<SpecAttr> MapOp::getOutSpecs() { return specsOf(getResultTypes()); }
 
-SmallVector<SizeArgAttr> MapOp::getSizeArguments() {
-  return llvm::to_vector(getSizeArgs().getAsRange<SizeArgAttr>());
-}
+SmallVector<SizeArgAttr> MapOp::getSizeArguments() { return llvm::to_vector(getSizeArgs().getAsRange<SizeArgAttr>()); }
 
 LogicalResult MapOp::verify() {
   if (getSizeArgs().size() != getSizes().size())
@@ -86,27 +85,31 @@ LogicalResult MapOp::verify() {
   }
   Operation *yield = block.getTerminator();
   if (yield->getNumOperands() != getNumResults())
-    return emitOpError() << "(map-4) expected " << getNumResults() << " yielded values, got " << yield->getNumOperands();
+    return emitOpError() << "(map-4) expected " << getNumResults() << " yielded values, got "
+                         << yield->getNumOperands();
   for (auto [value, result] : llvm::zip_equal(yield->getOperands(), getResults())) {
     auto dist = cast<DistType>(result.getType());
     if (!isBlockOf(value.getType(), dist))
       return emitOpError() << "(map-4) " << value.getType() << " is not a block of " << dist;
     if (!isSubset(varyOf(value.getType()), dist.getSpec().getAllAxes()))
-      return emitOpError() << "(map-5) a block that varies more than " << dist.getSpec() << " splits (V7): "
-                           << value.getType();
+      return emitOpError() << "(map-5) a block that varies more than " << dist.getSpec()
+                           << " splits (V7): " << value.getType();
   }
   if ((*this)->getParentOfType<MapOp>())
     return emitOpError() << "(map-6) a map within a map (P1)";
   return success();
 }
 
-//===- move, shards, to_shards ----------------------------------------------------------------------------------------===//
+//===- move, shards, to_shards
+//----------------------------------------------------------------------------------------===//
 
 LogicalResult MoveOp::verify() {
   Type from = getInput().getType(), to = getType();
   if (!isa<DistType>(from) && !isa<DistType>(to))
     return emitOpError() << "(move-1) expected a distributed value on one side";
-  auto tensorOf = [](Type type) { return isa<DistType>(type) ? cast<DistType>(type).getTensor() : cast<RankedTensorType>(type); };
+  auto tensorOf = [](Type type) {
+    return isa<DistType>(type) ? cast<DistType>(type).getTensor() : cast<RankedTensorType>(type);
+  };
   if (tensorOf(from) != tensorOf(to))
     return emitOpError() << "(move-2) " << from << " cannot be moved to " << to;
   return success();
@@ -154,7 +157,8 @@ LogicalResult ToShardsOp::verify() {
   return success();
 }
 
-//===- widen ----------------------------------------------------------------------------------------------------------===//
+//===- widen
+//----------------------------------------------------------------------------------------------------------===//
 
 void WidenOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<StringAttr> axes) {
   RankedTensorType type = tensorType(input);
@@ -183,14 +187,16 @@ OpFoldResult WidenOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-//===- collectives ----------------------------------------------------------------------------------------------------===//
+//===- collectives
+//----------------------------------------------------------------------------------------------------===//
 
 void AllReduceOp::build(OpBuilder &builder, OperationState &state, ReductionKind kind, ValueRange inputs,
                         ArrayRef<StringAttr> axes, ArrayAttr groups) {
   SmallVector<Type> results;
   for (Value input : inputs)
     results.push_back(inferAllReduce(tensorType(input), axes, static_cast<bool>(groups)));
-  build(builder, state, results, kind, inputs, builder.getArrayAttr(SmallVector<Attribute>(axes.begin(), axes.end())), groups);
+  build(builder, state, results, kind, inputs, builder.getArrayAttr(SmallVector<Attribute>(axes.begin(), axes.end())),
+        groups);
 }
 
 SmallVector<StringAttr> AllReduceOp::getCollectiveAxes() {
@@ -210,7 +216,8 @@ LogicalResult AllReduceOp::verify() {
   for (auto [input, result] : llvm::zip_equal(getInputs(), getResults())) {
     if (tensorType(input).getElementType().isInteger(1))
       return emitOpError() << "(all_reduce-6) i1 is converted to i32 first (C2)";
-    if (failed(verifyInferred(*this, "all_reduce-4", inferAllReduce(tensorType(input), axes, static_cast<bool>(getGroups())),
+    if (failed(verifyInferred(*this, "all_reduce-4",
+                              inferAllReduce(tensorType(input), axes, static_cast<bool>(getGroups())),
                               result.getType())))
       return failure();
   }
@@ -239,7 +246,8 @@ LogicalResult AllGatherOp::verify() {
   return verifyInferred(*this, "all_gather-2", expected, result);
 }
 
-//===- axis_index, axis_size ------------------------------------------------------------------------------------------===//
+//===- axis_index, axis_size
+//------------------------------------------------------------------------------------------===//
 
 void AxisIndexOp::build(OpBuilder &builder, OperationState &state, StringRef axis) {
   StringAttr name = builder.getStringAttr(axis);
@@ -247,7 +255,8 @@ void AxisIndexOp::build(OpBuilder &builder, OperationState &state, StringRef axi
 }
 
 LogicalResult AxisIndexOp::verify() {
-  return verifyInferred(*this, "axis_index-1", makeScalarType(IntegerType::get(getContext(), 32), getAxisAttr()), getType());
+  return verifyInferred(*this, "axis_index-1", makeScalarType(IntegerType::get(getContext(), 32), getAxisAttr()),
+                        getType());
 }
 
 LogicalResult AxisSizeOp::verify() {

@@ -49,7 +49,8 @@ struct AllReduceRule {
   Expr expr(Value value) { return Expr(builder, loc(), value); }
   Value like(Value value, Type type) { return withVarianceOf(builder, loc(), value, type); }
   Value reduced(ReductionKind kind, Value value, ArrayRef<StringAttr> over) {
-    return over.empty() ? value : AllReduceOp::create(builder, loc(), kind, value, over, op.getGroupsAttr()).getResult(0);
+    return over.empty() ? value
+                        : AllReduceOp::create(builder, loc(), kind, value, over, op.getGroupsAttr()).getResult(0);
   }
 
   // psum <-> widen. Over an axis x is invariant over, psum multiplies; so does its transpose.
@@ -75,7 +76,8 @@ struct AllReduceRule {
     if (varying().empty() && !op.getGroups())
       return cotangent;
     Expr mine = expr(like(x, op.getGroups() ? y.getType() : x.getType()));
-    Expr wins = select(mine.compare(arith::CmpFPredicate::OEQ, mine.with(like(y, mine.type()))), mine.number(1), mine.number(0));
+    Expr wins = select(mine.compare(arith::CmpFPredicate::OEQ, mine.with(like(y, mine.type()))), mine.number(1),
+                       mine.number(0));
     Axes over = op.getGroups() ? axes() : varying();
     Expr count = mine.with(like(reduced(ReductionKind::Sum, wins, over), mine.type()));
     // With groups every member holds a cotangent of its own: the group's is their sum.
@@ -111,7 +113,8 @@ struct AllReduceRule {
   Value ownBlock(Value rows, StringAttr axis, RankedTensorType type) {
     Value wide = WidenOp::create(builder, loc(), rows, axis);
     SmallVector<Value> offsets = zeroOffsets(builder, loc(), tensorType(wide).getRank());
-    offsets[0] = ToIndexOp::create(builder, loc(), builder.getIndexType(), AxisIndexOp::create(builder, loc(), axis.getValue()), false);
+    offsets[0] = ToIndexOp::create(builder, loc(), builder.getIndexType(),
+                                   AxisIndexOp::create(builder, loc(), axis.getValue()), false);
     SmallVector<Size> sizes = sizesOf(type);
     sizes.insert(sizes.begin(), Size(1));
     Value row = SliceOp::create(builder, loc(), withSizes(type, sizes), wide, offsets, /*inBounds=*/true);
@@ -156,7 +159,8 @@ LogicalResult AllGatherOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangen
   SmallVector<Size> sizes = sizesOf(wideType);
   sizes[dim] = getTiled() ? sizeOf(input, dim) : Size(1);
   SmallVector<Value> offsets = zeroOffsets(builder, loc, wideType.getRank());
-  Value rank = ToIndexOp::create(builder, loc, builder.getIndexType(), AxisIndexOp::create(builder, loc, getAxis()), false);
+  Value rank =
+      ToIndexOp::create(builder, loc, builder.getIndexType(), AxisIndexOp::create(builder, loc, getAxis()), false);
   offsets[dim] = arith::MulIOp::create(builder, loc, rank, indexOf(builder, loc, sizes[dim]));
   Value own = SliceOp::create(builder, loc, withSizes(wideType, sizes), wide, offsets, /*inBounds=*/true);
   if (!getTiled())
@@ -176,8 +180,8 @@ LogicalResult MoveOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, C
   return success();
 }
 
-// Each block's part of the whole's cotangent. It is cut out of the gathered whole: the blocks were given apart and may differ
-// in size, which an even split would not know.
+// Each block's part of the whole's cotangent. It is cut out of the gathered whole: the blocks were given apart and may
+// differ in size, which an even split would not know.
 LogicalResult ShardsOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
   Location loc = getLoc();
   auto dist = cast<DistType>(getType());

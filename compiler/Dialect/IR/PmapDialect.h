@@ -1,9 +1,9 @@
 // The pmap dialect: its attributes, types, interfaces and effect resources. The ops are in PmapOps.h.
 #pragma once
 
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/TensorEncoding.h"
@@ -37,8 +37,8 @@ struct HostResource : mlir::SideEffects::Resource::Base<HostResource> {
   llvm::StringRef getName() final { return "Host"; }
 };
 
-/// Speculatable exactly when all size symbols the op mentions are bound by the enclosing function or map: an op that mentions
-/// one bound by a `pmap.bind_size` must not move out of the loop that holds it.
+/// Speculatable exactly when all size symbols the op mentions are bound by the enclosing function or map: an op that
+/// mentions one bound by a `pmap.bind_size` must not move out of the loop that holds it.
 mlir::Speculation::Speculatability speculatabilityWhereSizesAreKnown(mlir::Operation *op);
 
 /// Registers the pmap dialect, the upstream dialects a pmap module uses, and our external models on their ops.

@@ -4,7 +4,8 @@
 using namespace mlir;
 using namespace pmap;
 
-//===- for_each -------------------------------------------------------------------------------------------------------===//
+//===- for_each
+//-------------------------------------------------------------------------------------------------------===//
 
 void ForEachOp::build(OpBuilder &builder, OperationState &state, TypeRange results, ValueRange bounds) {
   OpBuilder::InsertionGuard guard(builder);
@@ -67,9 +68,11 @@ LogicalResult ForEachOp::verify() {
   return success();
 }
 
-//===- grad -----------------------------------------------------------------------------------------------------------===//
+//===- grad
+//-----------------------------------------------------------------------------------------------------------===//
 
-void GradOp::build(OpBuilder &builder, OperationState &state, TypeRange results, ValueRange inputs, ArrayRef<int64_t> wrt) {
+void GradOp::build(OpBuilder &builder, OperationState &state, TypeRange results, ValueRange inputs,
+                   ArrayRef<int64_t> wrt) {
   OpBuilder::InsertionGuard guard(builder);
   state.addOperands(inputs);
   state.addTypes(results);

@@ -94,7 +94,8 @@ LogicalResult ToIndexOp::verify() {
 
 OpFoldResult ToIndexOp::fold(FoldAdaptor adaptor) {
   if (std::optional<APInt> value = scalarInteger(adaptor.getInput()))
-    return IntegerAttr::get(IndexType::get(getContext()), getIsUnsigned() ? value->getZExtValue() : value->getSExtValue());
+    return IntegerAttr::get(IndexType::get(getContext()),
+                            getIsUnsigned() ? value->getZExtValue() : value->getSExtValue());
   // from_index checked that the index fits.
   if (auto door = getInput().getDefiningOp<FromIndexOp>(); door && door.getIsUnsigned() == getIsUnsigned())
     return door.getIndex();
@@ -104,7 +105,8 @@ OpFoldResult ToIndexOp::fold(FoldAdaptor adaptor) {
 LogicalResult FromIndexOp::verify() {
   RankedTensorType result = tensorType(getResult());
   Type element = result.getElementType();
-  return verifyScalar(*this, "from_index-1", result, isIntegerDtype(element) || isa<FloatType>(element), "integer or float");
+  return verifyScalar(*this, "from_index-1", result, isIntegerDtype(element) || isa<FloatType>(element),
+                      "integer or float");
 }
 
 OpFoldResult FromIndexOp::fold(FoldAdaptor adaptor) {

@@ -5,7 +5,9 @@
 
 namespace pmap {
 
-inline mlir::RankedTensorType tensorType(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
 
 /// Fails with `number` unless both have one element type and one V.
 mlir::LogicalResult verifyElementAndVary(mlir::Operation *op, llvm::StringRef number, mlir::RankedTensorType a,
@@ -14,7 +16,8 @@ mlir::LogicalResult verifyElementAndVary(mlir::Operation *op, llvm::StringRef nu
 mlir::LogicalResult verifyInferred(mlir::Operation *op, llvm::StringRef number, mlir::RankedTensorType expected,
                                    mlir::Type got);
 /// Fails with `number` unless `dims` is sorted, without repeats, and within `rank`.
-mlir::LogicalResult verifySortedDims(mlir::Operation *op, llvm::StringRef number, llvm::ArrayRef<int64_t> dims, int64_t rank);
+mlir::LogicalResult verifySortedDims(mlir::Operation *op, llvm::StringRef number, llvm::ArrayRef<int64_t> dims,
+                                     int64_t rank);
 mlir::LogicalResult verifyDim(mlir::Operation *op, llvm::StringRef number, int64_t dim, int64_t rank);
 /// True when the kind makes sense for elements of this type.
 bool kindSuits(ReductionKind kind, mlir::Type elementType);

@@ -6,7 +6,8 @@
 using namespace mlir;
 using namespace pmap;
 
-//===- Values of tensor and distributed types -------------------------------------------------------------------------===//
+//===- Values of tensor and distributed types
+//-------------------------------------------------------------------------===//
 
 namespace {
 
@@ -26,7 +27,8 @@ Value sumOfDistributed(OpBuilder &builder, Location loc, Value a, Value b, Symbo
     std::string symbol = names.fresh("d");
     sizes.push_back(indexOf(builder, loc, size));
     // Blocks that came out of a split are already as they must be, whether or not they are even.
-    arguments.push_back(SizeArgAttr::get(context, builder.getStringAttr(symbol), axes, /*ragged=*/true, builder.getStringAttr("")));
+    arguments.push_back(
+        SizeArgAttr::get(context, builder.getStringAttr(symbol), axes, /*ragged=*/true, builder.getStringAttr("")));
     local.push_back(Size::symbol(symbol));
   }
   Type block = makeTensorType(type.getTensor().getElementType(), local, type.getSpec().getAllAxes());
@@ -79,7 +81,8 @@ Value CotangentMap::take(Value primal) {
   return cotangent;
 }
 
-//===- Activity -------------------------------------------------------------------------------------------------------===//
+//===- Activity
+//-------------------------------------------------------------------------------------------------------===//
 
 bool Backward::activateIf(bool condition, Value value) {
   return condition && isDifferentiable(value.getType()) && active.insert(value).second;
@@ -142,7 +145,8 @@ bool Backward::spreadThrough(Operation *op) {
     return changed;
   }
   // Every other op, scf.while included: a floating result depends on whatever is read.
-  bool reads = llvm::any_of(op->getOperands(), [&](Value value) { return isActive(value); }) || !activeCaptures(op).empty();
+  bool reads =
+      llvm::any_of(op->getOperands(), [&](Value value) { return isActive(value); }) || !activeCaptures(op).empty();
   for (Value result : op->getResults())
     changed |= activateIf(reads, result);
   return changed;
@@ -153,11 +157,13 @@ void Backward::spreadActivity(ArrayRef<Operation *> ops) {
     spreadThrough(op);
 }
 
-//===- The walk -------------------------------------------------------------------------------------------------------===//
+//===- The walk
+//-------------------------------------------------------------------------------------------------------===//
 
 LogicalResult Backward::run(ArrayRef<Operation *> ops, OpBuilder &builder, CotangentMap &cotangents) {
   for (Operation *op : llvm::reverse(ops)) {
-    bool wanted = llvm::any_of(op->getResults(), [&](Value result) { return isActive(result) && cotangents.lookup(result); });
+    bool wanted =
+        llvm::any_of(op->getResults(), [&](Value result) { return isActive(result) && cotangents.lookup(result); });
     if (wanted && failed(pull(op, builder, cotangents)))
       return failure();
   }
@@ -185,8 +191,9 @@ LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &co
   if (auto map = dyn_cast<MapOp>(op))
     return pullMap(map, builder, cotangents);
   if (isa<scf::WhileOp>(op))
-    return op->emitError() << "the gradient of a 'while' needs its number of steps in advance; write a 'for' with a bound and "
-                              "an 'if' for the condition inside it [E0811]";
+    return op->emitError()
+           << "the gradient of a 'while' needs its number of steps in advance; write a 'for' with a bound and "
+              "an 'if' for the condition inside it [E0811]";
 
   auto rule = dyn_cast<DifferentiableOp>(op);
   SmallVector<Value> results, operands;
@@ -214,7 +221,8 @@ LogicalResult Backward::recomputeAndPull(Block &body, IRMapping &mapping, ArrayR
   return run(copies, builder, cotangents);
 }
 
-//===- Masks ----------------------------------------------------------------------------------------------------------===//
+//===- Masks
+//----------------------------------------------------------------------------------------------------------===//
 
 namespace {
 

@@ -3,8 +3,8 @@
 
 #include "compiler/Dialect/IR/Emit.h"
 #include "compiler/Dialect/Transforms/Symbols.h"
-#include "llvm/ADT/DenseSet.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace pmap {
 
@@ -58,8 +58,8 @@ private:
   mlir::LogicalResult pullForEachInOrder(ForEachOp op, mlir::OpBuilder &builder, CotangentMap &cotangents);
   mlir::LogicalResult pullMap(MapOp op, mlir::OpBuilder &builder, CotangentMap &cotangents);
 
-  /// Copies a body to the builder's place and pulls `seeds` (one per yielded value, null for zero) back through the copy.
-  /// `cotangents` collects what the body's arguments, as mapped, and captured values get.
+  /// Copies a body to the builder's place and pulls `seeds` (one per yielded value, null for zero) back through the
+  /// copy. `cotangents` collects what the body's arguments, as mapped, and captured values get.
   mlir::LogicalResult recomputeAndPull(mlir::Block &body, mlir::IRMapping &mapping, llvm::ArrayRef<mlir::Value> seeds,
                                        mlir::OpBuilder &builder, CotangentMap &cotangents);
   /// The active values that the regions of an op read from outside.

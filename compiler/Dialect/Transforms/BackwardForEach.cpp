@@ -1,7 +1,8 @@
 // The derivatives of pmap.for_each.
 //
-// In parallel, where the body reads outer arrays only element by element: a comprehension computes each point's cotangents of
-// the elements it read, which are then added into the arrays. Otherwise in order: loops over the points carry the sums.
+// In parallel, where the body reads outer arrays only element by element: a comprehension computes each point's
+// cotangents of the elements it read, which are then added into the arrays. Otherwise in order: loops over the points
+// carry the sums.
 #include "compiler/Dialect/Transforms/Backward.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -34,8 +35,8 @@ std::optional<int64_t> indexArgument(Value index, Block &body) {
   return std::nullopt;
 }
 
-// An element read at distinct indices of the comprehension, each running over the array's whole dimension: the position of
-// each in the bounds. Every element is then read by a whole slab of points, and sums replace a scatter.
+// An element read at distinct indices of the comprehension, each running over the array's whole dimension: the position
+// of each in the bounds. Every element is then read by a whole slab of points, and sums replace a scatter.
 std::optional<SmallVector<int64_t>> slabIndices(ExtractOp read, Block &body, ArrayRef<Size> bounds) {
   SmallVector<int64_t> positions;
   for (auto [dim, index] : llvm::enumerate(read.getIndices())) {
@@ -99,7 +100,8 @@ LogicalResult Backward::pullForEach(ForEachOp op, OpBuilder &builder, CotangentM
              return !op->isProperAncestor(user) || isa<ExtractOp>(user);
            });
   });
-  return flat && elementwise ? pullForEachInParallel(op, builder, cotangents) : pullForEachInOrder(op, builder, cotangents);
+  return flat && elementwise ? pullForEachInParallel(op, builder, cotangents)
+                             : pullForEachInOrder(op, builder, cotangents);
 }
 
 LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, CotangentMap &cotangents) {
@@ -134,7 +136,8 @@ LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, 
   SmallVector<Operation *> others;
   for (Operation *copy : copies) {
     auto read = dyn_cast<ExtractOp>(copy);
-    bool outer = read && isActive(read.getInput()) && read.getInput().getParentBlock() != block && read.getIndices().size();
+    bool outer =
+        read && isActive(read.getInput()) && read.getInput().getParentBlock() != block && read.getIndices().size();
     if (outer)
       reads.push_back(read);
     else
@@ -180,8 +183,8 @@ LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, 
     return success();
 
   YieldOp::create(inner, loc, yielded);
-  SmallVector<Type> types = llvm::map_to_vector(
-      yielded, [&](Value value) -> Type { return withSizes(tensorType(value), bounds); });
+  SmallVector<Type> types =
+      llvm::map_to_vector(yielded, [&](Value value) -> Type { return withSizes(tensorType(value), bounds); });
   auto pulled = ForEachOp::create(builder, loc, types, op.getBounds());
   pulled.getBody().takeBody(region);
   for (auto &use : uses)

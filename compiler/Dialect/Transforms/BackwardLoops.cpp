@@ -1,9 +1,9 @@
 // The derivatives of scf.for.
 //
-// The forward loop is made to store what it carries at the start of each trip, stacked along a first dimension whose size is
-// the trip count. The backward loop walks the trips from the last: it loads what was carried, computes the trip's body
-// again, and pulls the carried values' cotangents back through it. Cotangents of values from outside the loop add up in
-// values that the backward loop carries.
+// The forward loop is made to store what it carries at the start of each trip, stacked along a first dimension whose
+// size is the trip count. The backward loop walks the trips from the last: it loads what was carried, computes the
+// trip's body again, and pulls the carried values' cotangents back through it. Cotangents of values from outside the
+// loop add up in values that the backward loop carries.
 #include "compiler/Dialect/Transforms/Backward.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -87,8 +87,8 @@ Value inductionOf(OpBuilder &builder, scf::ForOp loop, Value trip) {
   return arith::AddIOp::create(builder, loc, loop.getLowerBound(), trip);
 }
 
-// A loop over the same trips that also stores what it carries. Takes the body over; the old loop stays, hollow, until the
-// caller erases it.
+// A loop over the same trips that also stores what it carries. Takes the body over; the old loop stays, hollow, until
+// the caller erases it.
 scf::ForOp withStacks(scf::ForOp loop, const TripCount &trips, OpBuilder &builder) {
   Location loc = loop.getLoc();
   SmallVector<Value> inits(loop.getInitArgs());
@@ -121,8 +121,9 @@ LogicalResult Backward::pullFor(scf::ForOp loop, OpBuilder &builder, CotangentMa
   size_t carried = loop.getNumRegionIterArgs();
   for (Value argument : loop.getRegionIterArgs())
     if (!isa<RankedTensorType>(argument.getType()))
-      return loop.emitError() << "no derivative is known for a loop that carries distributed values; put the loop inside the "
-                                 "pmap [E0812]";
+      return loop.emitError()
+             << "no derivative is known for a loop that carries distributed values; put the loop inside the "
+                "pmap [E0812]";
 
   // What the old loop's values were to us: `builder` stands behind it, and it goes away.
   SmallVector<size_t> wanted;

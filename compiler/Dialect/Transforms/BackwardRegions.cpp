@@ -12,15 +12,16 @@ SmallVector<Value> cotangentsOf(Operation *op, CotangentMap &cotangents) {
 
 } // namespace
 
-// The same condition chooses which branch is computed again and pulled back; captured values the branch does not read get
-// zeros.
+// The same condition chooses which branch is computed again and pulled back; captured values the branch does not read
+// get zeros.
 LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &cotangents) {
   Location loc = op.getLoc();
   SmallVector<Value> seeds = cotangentsOf(op, cotangents);
   SmallVector<Value> captures = activeCaptures(op);
   if (captures.empty())
     return success();
-  auto pulled = scf::IfOp::create(builder, loc, TypeRange(ValueRange(captures)), op.getCondition(), /*withElseRegion=*/true);
+  auto pulled =
+      scf::IfOp::create(builder, loc, TypeRange(ValueRange(captures)), op.getCondition(), /*withElseRegion=*/true);
   for (auto [from, to] : llvm::zip_equal(op->getRegions(), pulled->getRegions())) {
     Block *block = &to.front();
     OpBuilder inner = OpBuilder::atBlockEnd(block);

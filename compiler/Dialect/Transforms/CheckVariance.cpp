@@ -1,9 +1,10 @@
-// pmap-check-variance: (V6) holds for what Sema and the derivatives made, and types show the variance that comes from indices.
+// pmap-check-variance: (V6) holds for what Sema and the derivatives made, and types show the variance that comes from
+// indices.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Dialect/Transforms/Passes.h"
-#include "llvm/ADT/DenseSet.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace pmap;
@@ -107,11 +108,12 @@ LogicalResult checkCollective(CollectiveOp collective, IndexVariance &variance) 
       for (StringAttr axis : variance.of(value)) {
         if (!llvm::is_contained(axes, axis))
           continue;
-        InFlightDiagnostic error = collective.emitError()
-                                   << "a collective over '" << axis.getValue() << "' "
-                                   << (isa<scf::IfOp>(parent) ? "under a condition" : "in a loop whose trip count")
-                                   << (isa<scf::IfOp>(parent) ? " that varies" : " varies") << " over '" << axis.getValue()
-                                   << "': some devices may not reach it, and the others would wait for them (V6) [E0706]";
+        InFlightDiagnostic error =
+            collective.emitError()
+            << "a collective over '" << axis.getValue() << "' "
+            << (isa<scf::IfOp>(parent) ? "under a condition" : "in a loop whose trip count")
+            << (isa<scf::IfOp>(parent) ? " that varies" : " varies") << " over '" << axis.getValue()
+            << "': some devices may not reach it, and the others would wait for them (V6) [E0706]";
         error.attachNote(parent->getLoc()) << "the " << (isa<scf::IfOp>(parent) ? "condition" : "loop") << " is here";
         if (!isa<BlockArgument>(value))
           error.attachNote(value.getLoc()) << "what decides it is computed here";
@@ -133,8 +135,8 @@ SmallVector<Value> hiddenInputs(Operation *op) {
   return isa<ForEachOp>(op) ? SmallVector<Value>() : decidingValues(op);
 }
 
-// A result must show in its type what it takes from an index or a condition (V5). That it does not is a fault of the pass
-// that made it, not of the program.
+// A result must show in its type what it takes from an index or a condition (V5). That it does not is a fault of the
+// pass that made it, not of the program.
 LogicalResult checkResults(Operation *op, IndexVariance &variance) {
   if (llvm::none_of(op->getResultTypes(), [](Type type) { return isa<RankedTensorType>(type); }))
     return success();

@@ -1,7 +1,8 @@
 // pmap-differentiate: removes pmap.grad, the innermost first, by reverse-mode differentiation.
 //
-// The backward code is built behind the body of the op, where all of its values are at hand; then the whole body moves out to
-// the place of the op. Between two orders the code is simplified, or sizes and zeros would make hessians explode.
+// The backward code is built behind the body of the op, where all of its values are at hand; then the whole body moves
+// out to the place of the op. Between two orders the code is simplified, or sizes and zeros would make hessians
+// explode.
 #include "compiler/Dialect/Transforms/Backward.h"
 #include "compiler/Dialect/Transforms/Passes.h"
 #include "mlir/Pass/Pass.h"
@@ -25,7 +26,8 @@ GradOp findInnermost(Operation *root) {
 LogicalResult appendGradients(GradOp op, SymbolNames &names) {
   Block &body = op.getBody().front();
   Operation *yield = body.getTerminator();
-  SmallVector<Operation *> ops = llvm::map_to_vector(body.without_terminator(), [](Operation &nested) { return &nested; });
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(body.without_terminator(), [](Operation &nested) { return &nested; });
   OpBuilder builder(yield);
   CotangentMap cotangents(builder, names);
   Backward backward(names);

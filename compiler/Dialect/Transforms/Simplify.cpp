@@ -1,8 +1,8 @@
 // pmap-simplify: folds, merges and drops. The patterns are in SimplifyPatterns.cpp (arithmetic and arrays) and
 // SimplifyRegions.cpp (unused results of regions, collectives).
-#include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "compiler/Dialect/IR/PmapDialect.h"
 #include "compiler/Dialect/Transforms/Passes.h"
+#include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -16,8 +16,8 @@ using namespace pmap;
 
 namespace {
 
-// The canonicalization patterns of the elementwise dialects, and ours. Not scf's: they turn an `if` into a select of whole
-// arrays, which computes the side not taken.
+// The canonicalization patterns of the elementwise dialects, and ours. Not scf's: they turn an `if` into a select of
+// whole arrays, which computes the side not taken.
 void populatePatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   context->getLoadedDialect<arith::ArithDialect>()->getCanonicalizationPatterns(patterns);
@@ -44,8 +44,8 @@ void pmap::simplify(Operation *root) {
   populatePatterns(patterns);
   FrozenRewritePatternSet frozen(std::move(patterns));
   IRRewriter rewriter(root->getContext());
-  // Merging equal values makes new patterns match, and matching makes new equal values: two rounds settle what derivatives
-  // leave; more would only cost time.
+  // Merging equal values makes new patterns match, and matching makes new equal values: two rounds settle what
+  // derivatives leave; more would only cost time.
   for (int round = 0; round < 2; ++round) {
     for (Region &region : root->getRegions())
       (void)applyPatternsGreedily(region, frozen);

@@ -85,8 +85,8 @@ struct DoubleNegation : OpRewritePattern<arith::NegFOp> {
   }
 };
 
-// sum(broadcast(x)) over stretched dimensions is a product with their sizes; max, min, and, or change nothing there, if the
-// dimensions are not empty.
+// sum(broadcast(x)) over stretched dimensions is a product with their sizes; max, min, and, or change nothing there, if
+// the dimensions are not empty.
 struct ReduceOfBroadcast : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
@@ -120,11 +120,12 @@ struct AddOfPart : OpRewritePattern<arith::AddFOp> {
       if (!part || !part->hasOneUse() || !isSplatOf(part.getInput(), 0))
         continue;
       Location loc = op.getLoc();
-      Expr old(rewriter, loc, SliceOp::create(rewriter, loc, part.getUpdate().getType(), whole, part.getOffsets(),
-                                              part.getStridesAttr(), part.getInBoundsAttr()));
+      Expr old(rewriter, loc,
+               SliceOp::create(rewriter, loc, part.getUpdate().getType(), whole, part.getOffsets(),
+                               part.getStridesAttr(), part.getInBoundsAttr()));
       Value sum = old + old.with(part.getUpdate());
-      rewriter.replaceOpWithNewOp<UpdateSliceOp>(op, whole.getType(), whole, sum, part.getOffsets(), part.getStridesAttr(),
-                                                 part.getInBoundsAttr());
+      rewriter.replaceOpWithNewOp<UpdateSliceOp>(op, whole.getType(), whole, sum, part.getOffsets(),
+                                                 part.getStridesAttr(), part.getInBoundsAttr());
       return success();
     }
     return failure();
@@ -137,7 +138,8 @@ struct AddOfScatter : OpRewritePattern<arith::AddFOp> {
   LogicalResult matchAndRewrite(arith::AddFOp op, PatternRewriter &rewriter) const override {
     for (auto [whole, other] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
       auto scatter = other.getDefiningOp<ScatterOp>();
-      if (!scatter || scatter.getKind() != ReductionKind::Sum || !scatter->hasOneUse() || !isSplatOf(scatter.getInput(), 0))
+      if (!scatter || scatter.getKind() != ReductionKind::Sum || !scatter->hasOneUse() ||
+          !isSplatOf(scatter.getInput(), 0))
         continue;
       rewriter.replaceOpWithNewOp<ScatterOp>(op, ReductionKind::Sum, whole, scatter.getIndices(), scatter.getUpdates(),
                                              scatter.getDim(), scatter.getIsUnsigned());
@@ -147,7 +149,8 @@ struct AddOfScatter : OpRewritePattern<arith::AddFOp> {
   }
 };
 
-// A broadcast of a widened value is a widened broadcast; the widen moves toward the definition, where equal ones merge (V2).
+// A broadcast of a widened value is a widened broadcast; the widen moves toward the definition, where equal ones merge
+// (V2).
 struct WidenOfBroadcast : OpRewritePattern<WidenOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(WidenOp op, PatternRewriter &rewriter) const override {
@@ -163,6 +166,6 @@ struct WidenOfBroadcast : OpRewritePattern<WidenOp> {
 } // namespace
 
 void pmap::populateArithmeticPatterns(RewritePatternSet &patterns) {
-  patterns.add<AddOfZero, MulByOne, SmallPower, DoubleNegation, ReduceOfBroadcast, AddOfPart, AddOfScatter, WidenOfBroadcast>(
-      patterns.getContext());
+  patterns.add<AddOfZero, MulByOne, SmallPower, DoubleNegation, ReduceOfBroadcast, AddOfPart, AddOfScatter,
+               WidenOfBroadcast>(patterns.getContext());
 }

@@ -1,11 +1,11 @@
 // Patterns on regions and collectives: results that nobody uses.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Dialect/Transforms/SimplifyPatterns.h"
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/DenseSet.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace pmap;
@@ -78,7 +78,8 @@ struct UnusedForEachResults : OpRewritePattern<ForEachOp> {
   }
 };
 
-// The carried values of a loop that something needs: a used result, an op with effects, or another needed carried value.
+// The carried values of a loop that something needs: a used result, an op with effects, or another needed carried
+// value.
 llvm::BitVector neededCarried(scf::ForOp loop) {
   llvm::BitVector needed = usedResults(loop);
   Block *body = loop.getBody();
@@ -221,13 +222,15 @@ void mergeEqual(Block &block) {
 }
 
 bool fusable(AllReduceOp a, AllReduceOp b) {
-  auto elementType = [](AllReduceOp op) { return cast<RankedTensorType>(op.getInputs()[0].getType()).getElementType(); };
+  auto elementType = [](AllReduceOp op) {
+    return cast<RankedTensorType>(op.getInputs()[0].getType()).getElementType();
+  };
   return a.getKind() == b.getKind() && a.getAxes() == b.getAxes() && a.getGroupsAttr() == b.getGroupsAttr() &&
          elementType(a) == elementType(b);
 }
 
-// True when nothing from `first` on and before `second` needs the result of `first`, or is itself a collective whose order
-// the fusion would change.
+// True when nothing from `first` on and before `second` needs the result of `first`, or is itself a collective whose
+// order the fusion would change.
 bool canWait(AllReduceOp first, AllReduceOp second) {
   for (Operation *op = first->getNextNode(); op != second; op = op->getNextNode()) {
     WalkResult blocked = op->walk([&](Operation *nested) {
@@ -251,8 +254,8 @@ void fuseNeighbours(Block &block) {
       llvm::append_range(inputs, op.getInputs());
       SmallVector<Type> types(previous.getResultTypes());
       llvm::append_range(types, op.getResultTypes());
-      auto fused = AllReduceOp::create(builder, op.getLoc(), types, op.getKind(), inputs, op.getAxes(),
-                                       op.getGroupsAttr());
+      auto fused =
+          AllReduceOp::create(builder, op.getLoc(), types, op.getKind(), inputs, op.getAxes(), op.getGroupsAttr());
       previous->replaceAllUsesWith(fused.getResults().take_front(previous.getNumResults()));
       op->replaceAllUsesWith(fused.getResults().take_back(op.getNumResults()));
       previous.erase();

@@ -78,9 +78,7 @@ SymbolNames::SymbolNames(Operation *module) {
   });
 }
 
-std::string SymbolNames::fresh(StringRef base) {
-  return (base.take_front(base.find('.')) + "." + Twine(++last)).str();
-}
+std::string SymbolNames::fresh(StringRef base) { return (base.take_front(base.find('.')) + "." + Twine(++last)).str(); }
 
 void SymbolNames::rename(ArrayRef<Operation *> ops) {
   Renaming renaming;

@@ -19,8 +19,8 @@ private:
   unsigned last = 0;
 };
 
-/// Copies the operations of a block but its terminator to the builder's place, for a second run of the same computation:
-/// without prints and asserts, and with symbols of its own. Returns the copies.
+/// Copies the operations of a block but its terminator to the builder's place, for a second run of the same
+/// computation: without prints and asserts, and with symbols of its own. Returns the copies.
 llvm::SmallVector<mlir::Operation *> cloneForRecomputation(mlir::Block &from, mlir::OpBuilder &builder,
                                                            mlir::IRMapping &mapping, SymbolNames &names);
 
