@@ -109,6 +109,13 @@ public:
 ReductionKind maxKind(DType dtype);
 ReductionKind minKind(DType dtype);
 
+/// The product of sizes.
+Size countOf(llvm::ArrayRef<Size> sizes);
+/// `f32[n, d]`, for messages.
+std::string shown(CallContext &c, const Operand &x);
+/// Widens an array by the variance of the sizes it is about to get (V10).
+mlir::Value widenBySizes(CallContext &c, mlir::Value array, llvm::ArrayRef<Size> sizes);
+
 /// An honest E0901 for a construct that this version parses but does not compile.
 Value notBuiltYet(Elaborator &e, SourceRange range, llvm::StringRef what);
 
@@ -116,6 +123,7 @@ void registerMakeBuiltins(BuiltinTable &table);
 void registerMathBuiltins(BuiltinTable &table);
 void registerReduceBuiltins(BuiltinTable &table);
 void registerShapeBuiltins(BuiltinTable &table);
+void registerArrangeBuiltins(BuiltinTable &table);
 void registerLinearBuiltins(BuiltinTable &table);
 void registerIndexBuiltins(BuiltinTable &table);
 

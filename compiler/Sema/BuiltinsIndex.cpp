@@ -202,6 +202,7 @@ void sema::registerArrayBuiltins(BuiltinTable &table) {
   registerMathBuiltins(table);
   registerReduceBuiltins(table);
   registerShapeBuiltins(table);
+  registerArrangeBuiltins(table);
   registerLinearBuiltins(table);
   registerIndexBuiltins(table);
   // Of the language, and not compiled yet.
@@ -211,6 +212,9 @@ void sema::registerArrayBuiltins(BuiltinTable &table) {
   table.add("solve", "a, b", notYet);
   table.add("qr", "x", notYet);
   table.add("compress", "mask, x", notYet);
+  table.add("load", "path", notYet);
+  table.add("save", "path, x", notYet);
+  table.add("progress", "x, *more", notYet);
   table.add("lgamma", "x", notYet);
   table.add("tgamma", "x", notYet);
 }

@@ -118,14 +118,14 @@ bool readPair(Elaborator &e, Value a, Value b, SourceRange range, StringRef what
   return true;
 }
 
-std::string shown(Elaborator &e, const Operand &x) { return e.renderArray(x.dtype, e.sizesOf(x.ssa)); }
+std::string describe(Elaborator &e, const Operand &x) { return e.renderArray(x.dtype, e.sizesOf(x.ssa)); }
 
 /// Reports sizes that should be equal.
 bool expectSame(Elaborator &e, const Size &p, const Size &q, SourceRange range, StringRef what, const Operand &a,
                 const Operand &b) {
   return e.expectEqual(p, q, range,
                        (what + " needs equal sizes along the contracted dimension, got " + e.render(p) + " and " +
-                        e.render(q) + " of " + shown(e, a) + " and " + shown(e, b))
+                        e.render(q) + " of " + describe(e, a) + " and " + describe(e, b))
                            .str());
 }
 
@@ -195,8 +195,8 @@ Value trace(CallContext &c) {
     return Value::error();
   SmallVector<Size, 4> sizes = c.e.sizesOf(x.ssa);
   if (sizes.size() != 2)
-    return c.e.error(Code::E0403, x.range, "`trace` needs a matrix, got " + shown(c.e, x));
-  if (!c.e.expectEqual(sizes[0], sizes[1], x.range, "`trace` needs a square matrix, got " + shown(c.e, x)))
+    return c.e.error(Code::E0403, x.range, "`trace` needs a matrix, got " + describe(c.e, x));
+  if (!c.e.expectEqual(sizes[0], sizes[1], x.range, "`trace` needs a square matrix, got " + describe(c.e, x)))
     return Value::error();
   Emit m(c);
   DType sum = dtypeOfSum(x.dtype);
@@ -287,7 +287,7 @@ Value einsum(CallContext &c) {
     if (x.rank() != int64_t(labels.size()))
       return c.e.error(Code::E0411, x.range,
                        "`einsum`: expected an array with " + std::to_string(labels.size()) + " dimensions, got " +
-                           shown(c.e, x));
+                           describe(c.e, x));
     for (auto [label, size] : llvm::zip(labels, c.e.sizesOf(x.ssa))) {
       auto [known, fresh] = sizeOfLabel.try_emplace(label, size, x.range);
       if (!fresh &&
@@ -335,7 +335,7 @@ Value Elaborator::matmul(Value lhs, Value rhs, SourceRange range) {
   for (const Operand *x : {&a, &b})
     if (x->rank() == 0)
       return error(Code::E0403, range,
-                   "`@` needs arrays, got the scalar " + shown(*this, *x) + "; `*` multiplies scalars");
+                   "`@` needs arrays, got the scalar " + describe(*this, *x) + "; `*` multiplies scalars");
   Emit m(*this, range);
   SmallVector<Size, 4> p = sizesOf(a.ssa), q = sizesOf(b.ssa);
   int64_t inner = b.rank() == 1 ? 0 : b.rank() - 2;
@@ -357,7 +357,7 @@ Value Elaborator::matmul(Value lhs, Value rhs, SourceRange range) {
       else if (q[j].isConstant(1))
         inB = false;
       else if (!expectEqual(p[i], q[j], range,
-                            "`@` cannot broadcast the batches of " + shown(*this, a) + " and " + shown(*this, b)))
+                            "`@` cannot broadcast the batches of " + describe(*this, a) + " and " + describe(*this, b)))
         return Value::error();
     }
     if (inA) {

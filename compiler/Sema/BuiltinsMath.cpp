@@ -1,6 +1,6 @@
 // Elementwise mathematics. One table row per function of one floating argument; the others are short handlers.
 
-#include "compiler/Sema/Builtins.h"
+#include "compiler/Sema/ParallelMap.h"
 #include <cmath>
 
 using namespace pmap;
@@ -100,6 +100,8 @@ std::optional<double> literalOf(const Value &value) {
 }
 
 Value unaryMath(CallContext &c) {
+  if (auto split = elementwiseOnBlocks(c))
+    return *split;
   StringRef name = c.builtin.name;
   const UnaryRow *row = llvm::find_if(unaryRows, [&](const UnaryRow &r) { return r.name == name; });
   const Value &x = c[0];
@@ -130,6 +132,8 @@ bool unify(CallContext &c, SmallVector<Value, 3> &operands) {
 }
 
 Value binaryMath(CallContext &c) {
+  if (auto split = elementwiseOnBlocks(c))
+    return *split;
   SmallVector<Value, 3> operands(c.arguments.begin(), c.arguments.end());
   auto x = literalOf(c[0]), y = literalOf(c[1]);
   StringRef name = c.builtin.name;
@@ -189,6 +193,8 @@ Value binaryMath(CallContext &c) {
 Value power(CallContext &c) { return c.e.binary(ast::BinaryOp::Pow, c[0], c[1], c.range, c.range); }
 
 Value extremum(CallContext &c) {
+  if (auto split = elementwiseOnBlocks(c))
+    return *split;
   bool larger = c.builtin.name == "maximum";
   SmallVector<Value, 3> operands(c.arguments.begin(), c.arguments.end());
   const auto *i = c[0].as<IntValue>(), *j = c[1].as<IntValue>();
@@ -221,6 +227,8 @@ Value extremum(CallContext &c) {
 }
 
 Value absolute(CallContext &c) {
+  if (auto split = elementwiseOnBlocks(c))
+    return *split;
   if (const auto *integer = c[0].as<IntValue>())
     return Value::integer(integer->value < 0 ? -integer->value : integer->value, c.range);
   if (const auto *floating = c[0].as<FloatValue>())
@@ -239,6 +247,8 @@ Value absolute(CallContext &c) {
 }
 
 Value sign(CallContext &c) {
+  if (auto split = elementwiseOnBlocks(c))
+    return *split;
   if (auto literal = literalOf(c[0]))
     return Value::integer(*literal > 0 ? 1 : *literal < 0 ? -1 : 0, c.range);
   Operand x = Arguments(c).array("x");
@@ -258,6 +268,8 @@ Value sign(CallContext &c) {
 
 /// isnan, isinf, isfinite: never true, or always, for what is no float.
 Value classify(CallContext &c) {
+  if (auto split = elementwiseOnBlocks(c))
+    return *split;
   Operand x = Arguments(c).array("x", c.e.dtypeOf(c[0]) ? std::nullopt : std::optional(DType::F32));
   if (!x)
     return Value::error();
@@ -277,6 +289,8 @@ Value classify(CallContext &c) {
 }
 
 Value clip(CallContext &c) {
+  if (auto split = elementwiseOnBlocks(c))
+    return *split;
   if (!c.has("min") && !c.has("max"))
     return c.e.error(Code::E0520, c.range, "`clip` needs a bound, `min:` or `max:`, got none");
   SmallVector<Value, 3> operands = {c[0]};
@@ -305,6 +319,8 @@ Value clip(CallContext &c) {
 }
 
 Value where(CallContext &c) {
+  if (auto split = elementwiseOnBlocks(c))
+    return *split;
   Operand condition = Arguments(c).array("condition");
   if (!condition || !c[1] || !c[2] || c[1].isError() || c[2].isError())
     return Value::error();
@@ -332,6 +348,8 @@ Value where(CallContext &c) {
 }
 
 Value fusedMultiplyAdd(CallContext &c) {
+  if (auto split = elementwiseOnBlocks(c))
+    return *split;
   SmallVector<Value, 3> operands(c.arguments.begin(), c.arguments.end());
   if (!unify(c, operands))
     return Value::error();

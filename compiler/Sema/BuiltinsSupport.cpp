@@ -9,8 +9,7 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 using llvm::StringRef;
 
-//===--- Arguments
-//-----------------------------------------------------------------------------------------------------===//
+//===--- Arguments --------------------------------------------------------------------------------------------===//
 
 Operand Arguments::asArray(const Value &value, std::optional<DType> hint) {
   Value array = value ? e.materialize(value, hint) : Value::error();
@@ -140,8 +139,7 @@ std::optional<DType> Arguments::dtype(DType fallback, StringRef parameter) {
                  name() + ": `" + parameter + ":` must be a dtype such as `f32`, got " + describeKind(value));
 }
 
-//===--- Emit
-//----------------------------------------------------------------------------------------------------------===//
+//===--- Emit -------------------------------------------------------------------------------------------------===//
 
 ReductionKind sema::maxKind(DType dtype) {
   return isUnsigned(dtype) ? ReductionKind::MaxU : isBool(dtype) ? ReductionKind::Or : ReductionKind::Max;
@@ -341,4 +339,20 @@ void Emit::unifyVary(llvm::MutableArrayRef<mlir::Value> arrays) {
 
 Value sema::notBuiltYet(Elaborator &e, SourceRange range, StringRef what) {
   return e.error(Code::E0901, range, what + " is not compiled by this version yet");
+}
+
+Size sema::countOf(ArrayRef<Size> sizes) {
+  Size count(1);
+  for (const Size &size : sizes)
+    count *= size;
+  return count;
+}
+
+std::string sema::shown(CallContext &c, const Operand &x) { return c.e.renderArray(x.dtype, c.e.sizesOf(x.ssa)); }
+
+mlir::Value sema::widenBySizes(CallContext &c, mlir::Value array, ArrayRef<Size> sizes) {
+  VarySet vary;
+  for (const Size &size : sizes)
+    vary = unionOf(vary, c.e.varyOf(size));
+  return c.e.widen(array, vary);
 }

@@ -59,6 +59,7 @@ struct SizeSymbol {
   std::optional<Size> low, high;
   bool dataDependent = false; // a length that only the run knows, which `let [k] y = …` names
   unsigned isolation = 0; // how many isolated regions (`pmap`) were around its birth
+  bool isLocal = false;   // the size of a block inside a `pmap`
 };
 
 /// A mesh (or a vmapped axis) in force. `open` is the standalone check of a function that names axes its caller will
@@ -162,6 +163,8 @@ public:
   /// A new symbol; `shown` is made unique. The IR that binds it is the caller's (or `bindSize`).
   SizeSymbol &newSymbol(llvm::StringRef shown, SourceRange birth, std::string birthText);
   SizeSymbol *findSymbol(llvm::StringRef name);
+  /// The symbol that an index value is; null when it is none.
+  const SizeSymbol *symbolOf(mlir::Value index) const;
   /// A fresh symbol for an index value that exists in the IR (`pmap.bind_size`), e.g. the length that compress gives.
   Size bindSize(llvm::StringRef shown, mlir::Value index, SourceRange birth, std::string birthText, const VarySet &vary);
   /// The `index` value of a size at the insertion point.
@@ -333,6 +336,8 @@ public:
   //===--- Indexing (Indexing.cpp) -----------------------------------------------------------------------------------===//
   Value index(const Value &base, llvm::ArrayRef<ast::Subscript> subscripts, SourceRange range);
   Value updateIndex(const Value &base, llvm::ArrayRef<ast::Subscript> subscripts, const Value &update, SourceRange range);
+  Value updateRows(const Value &base, const Value &made, llvm::ArrayRef<ast::Subscript> subscripts, unsigned dim,
+                   const Value &indices, const Value &update, SourceRange range);
   /// `x[i]` for one index along dimension 0, proved or checked.
   Value row(const Value &base, const Size &position, SourceRange range);
   Value indexTuple(const TupleValue &tuple, llvm::ArrayRef<ast::Subscript> subscripts, SourceRange range);

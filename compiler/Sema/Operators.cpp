@@ -1,6 +1,7 @@
 // Operators on values: literals fold exactly, sizes stay polynomials, arrays follow NumPy with the dtype rules of the language.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Elaborator.h"
+#include "compiler/Sema/ParallelMap.h"
 #include <cmath>
 
 using namespace llvm;
@@ -198,6 +199,11 @@ Value Elaborator::binary(BinaryOp op, Value lhs, Value rhs, SourceRange range, S
     return Value::error();
   if (op == BinaryOp::MatMul)
     return matmul(lhs, rhs, range);
+  if (isDistributed(lhs) || isDistributed(rhs))
+    if (auto split = elementwiseOnBlocks(*this, ast::spelling(op), {lhs, rhs}, range, [&](ArrayRef<Value> blocks) {
+          return binary(op, blocks[0], blocks[1], range, opRange);
+        }))
+      return *split;
   std::string what = ("`" + ast::spelling(op) + "`").str();
   bool comparison = ast::isComparison(op);
 
@@ -393,6 +399,10 @@ Value Elaborator::binaryExpression(const ast::BinaryExpr &e) {
 Value Elaborator::negate(const Value &operand, SourceRange range) {
   if (operand.isError())
     return operand;
+  if (isDistributed(operand))
+    if (auto split = elementwiseOnBlocks(*this, "-", operand, range,
+                                         [&](ArrayRef<Value> blocks) { return negate(blocks[0], range); }))
+      return *split;
   if (const auto *integer = operand.as<IntValue>(); integer && integer->value != INT64_MIN)
     return Value::integer(-integer->value, range);
   if (const auto *floating = operand.as<FloatValue>())

@@ -88,14 +88,26 @@ void allReduce(CallContext &c, ReductionKind kind, llvm::SmallVectorImpl<mlir::V
   }
 }
 
-/// A count of devices or of elements, as in psum(1, "a") or psum(f32(n), "a"): the idiom, and no reason to warn.
-bool isCount(const Operand &operand) {
-  mlir::Operation *op = operand.ssa.getDefiningOp();
-  return op && mlir::isa<FromIndexOp, mlir::arith::ConstantOp>(op) && operand.rank() == 0;
+/// A count of devices or of the elements of all blocks, as in psum(1, "a") or psum(f32(n), "a") for a block of size n:
+/// the idiom, and no reason to warn.
+bool isCount(Elaborator &e, const Operand &operand) {
+  mlir::Operation *op = operand.rank() == 0 ? operand.ssa.getDefiningOp() : nullptr;
+  if (mlir::isa_and_nonnull<mlir::arith::ConstantOp>(op))
+    return true;
+  auto from = mlir::dyn_cast_or_null<FromIndexOp>(op);
+  if (!from)
+    return false;
+  auto isLocal = [&](const SizeSymbol *symbol) { return symbol && symbol->isLocal; };
+  if (auto size = from.getIndex().getDefiningOp<SizeOp>()) {
+    auto polynomial = Size::parse(size.getSize());
+    return polynomial &&
+           llvm::any_of(polynomial->symbols(), [&](const std::string &name) { return isLocal(e.findSymbol(name)); });
+  }
+  return isLocal(e.symbolOf(from.getIndex()));
 }
 
 void warnInvariant(CallContext &c, const Operand &operand, ArrayRef<mlir::StringAttr> missing) {
-  if (isCount(operand))
+  if (isCount(c.e, operand))
     return;
   bool power = c.builtin.name == "pprod";
   std::string axis = missing.front().str();
@@ -150,8 +162,7 @@ Value psum(CallContext &c) {
   return sumOver(c, c["x"]);
 }
 
-//===--- pmean
-//---------------------------------------------------------------------------------------------------------===//
+//===--- pmean ------------------------------------------------------------------------------------------------===//
 
 /// Whether a value was computed by dividing by a size that varies over one of the axes (V10).
 mlir::Operation *raggedDivision(mlir::Value root, ArrayRef<mlir::StringAttr> axes) {
@@ -295,8 +306,7 @@ Value extremumOver(CallContext &c) {
   return finish(c, c["x"], results, *collective);
 }
 
-//===--- all_gather, axis_index, axis_size, pvary
-//----------------------------------------------------------------------===//
+//===--- all_gather, axis_index, axis_size, pvary -------------------------------------------------------------===//
 
 Value allGather(CallContext &c) {
   Arguments arguments(c);

@@ -82,8 +82,7 @@ static std::string quoted(ArrayRef<std::string> names) {
   return text;
 }
 
-//===--- Axis names
-//----------------------------------------------------------------------------------------------------===//
+//===--- Axis names -------------------------------------------------------------------------------------------===//
 
 std::optional<AxisNames> sema::readAxisNames(Elaborator &e, const Value &value, StringRef what) {
   if (!value || value.isError())
@@ -133,8 +132,7 @@ std::optional<AxisNames> sema::readMeshAxes(Elaborator &e, const Value &value, S
   return names;
 }
 
-//===--- Meshes
-//--------------------------------------------------------------------------------------------------------===//
+//===--- Meshes -----------------------------------------------------------------------------------------------===//
 
 static std::optional<int64_t> literalInt(const Value &value) {
   if (const auto *integer = value.as<IntValue>())
@@ -235,8 +233,7 @@ std::optional<Mesh> sema::readMesh(Elaborator &e, const Value &axis, const Value
   return mesh;
 }
 
-//===--- Specs
-//---------------------------------------------------------------------------------------------------------===//
+//===--- Specs ------------------------------------------------------------------------------------------------===//
 
 std::optional<Spec> sema::readSpec(Elaborator &e, const Mesh &mesh, const Value &value, int64_t rank,
                                    const std::string &subject) {
