@@ -1,7 +1,8 @@
 // C = A B or C += A B on the current device's threads, by single-threaded calls of a BLAS on slices of C.
 //
-// The BLAS's own pool would serve one device at a time; slices on the device's threads do not wait for each other. The slices
-// are the same for every number of threads, so the bits of a product are too.
+// The BLAS's own pool would serve one device at a time; slices on the device's threads do not wait for each other. There is one
+// slice per thread, since each packs the operand they share anew. Slices begin at multiples of every tile size of the BLAS's
+// kernels, so that each element of C is computed alike, to the last bit, whatever the number of threads (tested).
 
 #include "pmap/runtime.h"
 
@@ -20,8 +21,8 @@ void openblas_set_num_threads(int count);
 
 namespace {
 
-// Rows or columns of C in one slice: wide enough that packing the shared operand again costs little.
-constexpr int64_t sliceWidth = 512;
+// A slice holds a multiple of this many rows or columns of C: the least common multiple of the kernels' tile sizes.
+constexpr int64_t sliceUnit = 192;
 // Products of at most this many multiplications are one slice.
 constexpr int64_t smallProduct = 1 << 18;
 
@@ -45,6 +46,7 @@ template <typename T> struct Product {
   T *c;
   int64_t rowStride;
   T beta;
+  int64_t sliceWidth = 0;
 
   // Rows [i, i + rows) and columns [j, j + columns) of C.
   void run(int64_t i, int64_t rows, int64_t j, int64_t columns) const {
@@ -61,11 +63,11 @@ template <typename T> struct Product {
   static void runSlices(void *closure, int64_t lo, int64_t hi) {
     const Product &product = *static_cast<const Product *>(closure);
     for (int64_t slice = lo; slice < hi; ++slice) {
-      int64_t begin = slice * sliceWidth;
+      int64_t begin = slice * product.sliceWidth;
       if (product.m > product.n)
-        product.run(begin, std::min(sliceWidth, product.m - begin), 0, product.n);
+        product.run(begin, std::min(product.sliceWidth, product.m - begin), 0, product.n);
       else
-        product.run(0, product.m, begin, std::min(sliceWidth, product.n - begin));
+        product.run(0, product.m, begin, std::min(product.sliceWidth, product.n - begin));
     }
   }
 };
@@ -95,10 +97,13 @@ void multiply(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T *c, i
   (void)singleThreaded;
   T *copyOfA, *copyOfB;
   Product<T> product{m, n, k, dense(a, m, k, copyOfA), dense(b, k, n, copyOfB), c, rowStride, T(accumulate ? 1 : 0)};
-  if (m * n <= smallProduct / k)
+  int64_t extent = std::max(m, n), units = (extent + sliceUnit - 1) / sliceUnit, threads = pmap_rt_threads();
+  if (threads < 2 || units < 2 || m * n <= smallProduct / k) {
     product.run(0, m, 0, n);
-  else
-    pmap_rt_parallel_for(&Product<T>::runSlices, &product, (std::max(m, n) + sliceWidth - 1) / sliceWidth, 1);
+  } else {
+    product.sliceWidth = (units + threads - 1) / threads * sliceUnit;
+    pmap_rt_parallel_for(&Product<T>::runSlices, &product, (extent + product.sliceWidth - 1) / product.sliceWidth, 1);
+  }
   pmap_rt_free(copyOfA);
   pmap_rt_free(copyOfB);
 }

@@ -137,6 +137,8 @@ int64_t pmap_rt_num_devices(void) { return (int64_t)context().devices.size(); }
 void *pmap_rt_alloc(int64_t bytes) {
   if (void *buffer = currentDevice().arena->allocate(bytes))
     return buffer;
+  if (bytes < 0)
+    fail(nullptr, "E1115", "out of memory: an array has more bytes than 64 bits can count");
   fail(nullptr, "E1115", format("out of memory: an array of %lld bytes does not fit", (long long)bytes));
 }
 

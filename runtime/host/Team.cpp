@@ -3,8 +3,21 @@
 #include "runtime/host/Team.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <unistd.h>
 
 using namespace pmap::rt;
+
+pthread_t pmap::rt::startThread(void *(*body)(void *), void *closure) {
+  pthread_t thread;
+  if (int error = pthread_create(&thread, nullptr, body, closure)) {
+    fprintf(stderr, "error: cannot start another thread: %s [E1116]\nnote: use fewer --devices or --threads\n", strerror(error));
+    // The threads that did start are in the middle of their lives: no destructor may run.
+    _exit(2);
+  }
+  return thread;
+}
 
 /// One running loop; lives on its caller's stack while the gate is open or somebody is inside.
 struct Team::Loop {
@@ -25,14 +38,19 @@ struct Team::Loop {
 
 Team::Team(int32_t count, double spinMicroseconds) : spinMicroseconds(spinMicroseconds) {
   for (int32_t i = 0; i < count; ++i)
-    workers.emplace_back([this] { work(); });
+    workers.push_back(startThread(
+        [](void *team) -> void * {
+          ((Team *)team)->work();
+          return nullptr;
+        },
+        this));
 }
 
 Team::~Team() {
   stopping.store(true);
   begin.notify();
-  for (std::thread &worker : workers)
-    worker.join();
+  for (pthread_t worker : workers)
+    pthread_join(worker, nullptr);
 }
 
 void Team::runPieces(Loop &loop) {
@@ -118,15 +136,23 @@ void Team::parallelFor(LoopBody body, void *closure, int64_t n, int64_t grain) {
 
 Crew::Crew(int32_t count, double spinMicroseconds)
     : spinMicroseconds(spinMicroseconds), slots(new Slot[(size_t)std::max(count, 1)]) {
-  for (int32_t i = 0; i < count; ++i)
-    threads.emplace_back([this, i] { work(i); });
+  for (int32_t i = 0; i < count; ++i) {
+    slots[i].crew = this;
+    slots[i].index = i;
+    threads.push_back(startThread(
+        [](void *slot) -> void * {
+          ((Slot *)slot)->crew->work(((Slot *)slot)->index);
+          return nullptr;
+        },
+        &slots[i]));
+  }
 }
 
 Crew::~Crew() {
   stopping.store(true);
   begin.notify();
-  for (std::thread &thread : threads)
-    thread.join();
+  for (pthread_t thread : threads)
+    pthread_join(thread, nullptr);
 }
 
 void Crew::work(int32_t index) {

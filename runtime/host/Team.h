@@ -6,11 +6,13 @@
 #include "runtime/core/Context.h"
 #include "runtime/core/Wait.h"
 
-#include <functional>
-#include <thread>
+#include <pthread.h>
 #include <vector>
 
 namespace pmap::rt {
+
+/// Starts a thread. Where the system has none left the program ends with a message, because std::thread would throw.
+pthread_t startThread(void *(*body)(void *), void *closure);
 
 using LoopBody = void (*)(void *closure, int64_t lo, int64_t hi);
 
@@ -37,7 +39,7 @@ private:
   std::atomic<uint32_t> gate{0};
   std::atomic<Loop *> loop{nullptr};
   std::atomic<bool> stopping{false};
-  std::vector<std::thread> workers; ///< Last, because they use what is above from their first moment.
+  std::vector<pthread_t> workers; ///< Last, because they use what is above from their first moment.
 
   void work();
   static void runPieces(Loop &loop);
@@ -60,6 +62,8 @@ private:
   struct Slot {
     alignas(64) std::atomic<uint32_t> started{0};
     std::atomic<uint32_t> done{0};
+    Crew *crew = nullptr;
+    int32_t index = 0;
   };
 
   const double spinMicroseconds;
@@ -69,7 +73,7 @@ private:
   void *closure = nullptr;
   int32_t launched = 0;
   std::atomic<bool> stopping{false};
-  std::vector<std::thread> threads; ///< Last, because they use what is above from their first moment.
+  std::vector<pthread_t> threads; ///< Last, because they use what is above from their first moment.
 
   void work(int32_t index);
   bool allDone() const;

@@ -116,6 +116,10 @@ PMAP_NORETURN void pmap_rt_fail(const pmap_site *site, int32_t kind, int64_t a, 
 void pmap_rt_sort(int32_t dtype, int32_t descending, int32_t indices, int64_t outer, int64_t length, int64_t inner,
                   const void *in, void *out);
 
+/// Writes an array with its dimensions permuted: dimension d of the dense `result` is dimension `perm[d]` of `source`, which is
+/// in packed form and dense. Elements are `bytes` long (1, 2, 4 or 8); the rank is at most 16.
+void pmap_rt_permute(int32_t bytes, int32_t rank, const int32_t *perm, const pmap_array *source, void *result);
+
 /// Prints one line. `format` holds one `{}` per value (`{{` and `}}` are braces); values are in packed form, printed as
 /// NumPy prints them. Inside a map on more than one device the line begins with the device, `[device 1] `.
 void pmap_rt_print(const pmap_site *site, const char *format, int32_t count, const int32_t *dtypes,
