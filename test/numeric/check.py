@@ -10,6 +10,7 @@ The program's comments hold the test, each directive on a line of its own (a lin
     # devices 1 2 3                  numbers of devices to run on (default 1)
     # targets ref cpu                targets to run on (default both)
     # args --precise                 more arguments for `pmapc run`
+    #| def f(x):                     lines of Python, run before the other directives: functions for their expressions
 
 Expressions see NumPy as `np`, a seeded generator `rng`, the inputs, `devices`, `finite_difference(f, x)`, and the names
 bound before them. Where a leaf depends on the number of devices its expression may say so through `devices`.
@@ -56,7 +57,9 @@ class Test:
         self.steps = []
         self.devices, self.targets, self.args = [1], ["ref", "cpu"], []
         with open(path) as file:
-            lines = iter(file.read().splitlines())
+            text = file.read().splitlines()
+        self.python = "\n".join(line[3:] for line in text if line.startswith("#|"))
+        lines = iter(text)
         for line in lines:
             match = DIRECTIVE.match(line)
             if not match:
@@ -79,10 +82,13 @@ class Test:
         """The inputs by name, and the expectations as (leaf, value, options)."""
         inputs = {}
         names = {"np": np, "rng": np.random.default_rng(12345), "devices": devices, "finite_difference": finite_difference}
+        exec(self.python, names)  # The code and the expressions are ours: they are part of the test.
         expected = []
         for kind, name, expression, options in self.steps:
-            value = eval(expression, names)  # The expressions are ours: they are part of the test.
-            if kind == "expect":
+            value = eval(expression, names)
+            if "," in name:
+                names.update(zip((n.strip() for n in name.split(",")), value))
+            elif kind == "expect":
                 expected.append((name, np.asarray(value), options))
             else:
                 names[name] = value
