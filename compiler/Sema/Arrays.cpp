@@ -159,8 +159,8 @@ mlir::Value Elaborator::widen(mlir::Value array, const VarySet &vary) {
   auto to = withVary(from, all);
   if (from == to)
     return array;
-  // V2 puts it at the definition, once: an earlier widen of the same value is the one to use. It always dominates, for it
-  // follows the definition.
+  // V2 puts it at the definition, once: an earlier widen of the same value is the one to use. It always dominates, for
+  // it follows the definition.
   for (mlir::Operation *user : array.getUsers())
     if (auto earlier = dyn_cast<WidenOp>(user))
       if (earlier.getType() == to)
@@ -222,7 +222,8 @@ Value Elaborator::materialize(const Value &value, std::optional<DType> hint) {
       return here;
     DType target = hint.value_or(isFloat(array->dtype) ? DType::F32 : DType::I32);
     if (isFloat(array->dtype) && !isFloat(target))
-      return error(Code::E0302, range, "'" + sourceText(range) + "' is a fraction and does not become " + dtypeName(target))
+      return error(Code::E0302, range,
+                   "'" + sourceText(range) + "' is a fraction and does not become " + dtypeName(target))
           .fix(range, (dtypeName(target) + "(" + range.text() + ")").str());
     if (isBool(target))
       return error(Code::E0301, range, "expected bool, got a number");
@@ -392,8 +393,9 @@ std::optional<DType> Elaborator::commonDType(ArrayRef<Value> operands, SourceRan
     }
     if (*dtype == *strong)
       continue;
-    Report report = error(Code::E0301, range, what + ": " + dtypeName(*strong) + " meets " + dtypeName(*dtype) +
-                                                  ", and neither converts by itself");
+    Report report =
+        error(Code::E0301, range,
+              what + ": " + dtypeName(*strong) + " meets " + dtypeName(*dtype) + ", and neither converts by itself");
     noteDType(report, *first);
     noteDType(report, operand);
     // The fix converts towards the float, or the wider of two of a kind.
@@ -406,8 +408,9 @@ std::optional<DType> Elaborator::commonDType(ArrayRef<Value> operands, SourceRan
     return std::nullopt;
   }
   if (strong && weakFloat && !isFloat(*strong)) {
-    Report report = error(Code::E0302, range, what + ": the fraction '" + sourceText(fraction->range()) + "' meets " +
-                                                  dtypeName(*strong) + ", and neither converts by itself");
+    Report report = error(Code::E0302, range,
+                          what + ": the fraction '" + sourceText(fraction->range()) + "' meets " + dtypeName(*strong) +
+                              ", and neither converts by itself");
     noteDType(report, *first);
     if (first->range().isValid())
       report.fix(first->range(), "f32(" + first->range().text() + ")");
@@ -444,8 +447,8 @@ std::optional<SmallVector<Size>> Elaborator::broadcastShapes(ArrayRef<Value> ope
       }
       const Value &other = owner[shift + i] ? *owner[shift + i] : operands.front();
       Report report = error(Code::E0402, range,
-                            what + ": shapes " + render(sizesOf(other)) + " and " + render(sizes) + " do not broadcast: " +
-                                render(merged) + " meets " + render(size));
+                            what + ": shapes " + render(sizesOf(other)) + " and " + render(sizes) +
+                                " do not broadcast: " + render(merged) + " meets " + render(size));
       noteBirths(report, merged);
       noteBirths(report, size);
       return std::nullopt;

@@ -2,8 +2,8 @@
 //
 //   table.add("sum", "x, axis:?, keep:?", sumBuiltin);
 //
-// A parameter list is written as in a call: `x` is positional (and may be named), `axis:` is always named, `?` makes one
-// optional (the handler sees a null Value), and `*xs` takes the positional arguments that are left as a tuple.
+// A parameter list is written as in a call: `x` is positional (and may be named), `axis:` is always named, `?` makes
+// one optional (the handler sees a null Value), and `*xs` takes the positional arguments that are left as a tuple.
 #pragma once
 
 #include "compiler/Sema/Value.h"
@@ -49,11 +49,11 @@ private:
 };
 
 // The themes. BuiltinTable::get() calls each once.
-void registerHostBuiltins(BuiltinTable &table);           // print, assert_close (Host.cpp)
-void registerTreeBuiltins(BuiltinTable &table);           // map_leaves, ravel, unravel (Records.cpp)
-void registerBitBuiltins(BuiltinTable &table);            // bitand … shr (Operators)
-void registerArrayBuiltins(BuiltinTable &table);          // Builtins*.cpp: make, shape, reduce, linear algebra, math
-void registerParallelBuiltins(BuiltinTable &table);       // Parallel*.cpp: pmap, collectives, shards, …
-void registerTransformBuiltins(BuiltinTable &table);      // Transform*.cpp: grad, value_and_grad, stop_gradient, …
+void registerHostBuiltins(BuiltinTable &table);      // print, assert_close (Host.cpp)
+void registerTreeBuiltins(BuiltinTable &table);      // map_leaves, ravel, unravel (Records.cpp)
+void registerBitBuiltins(BuiltinTable &table);       // bitand … shr (Operators)
+void registerArrayBuiltins(BuiltinTable &table);     // Builtins*.cpp: make, shape, reduce, linear algebra, math
+void registerParallelBuiltins(BuiltinTable &table);  // Parallel*.cpp: pmap, collectives, shards, …
+void registerTransformBuiltins(BuiltinTable &table); // Transform*.cpp: grad, value_and_grad, stop_gradient, …
 
 } // namespace pmap::sema

@@ -18,8 +18,8 @@ struct Axis {
 /// A place where an index alone picks from a whole dimension, so that its range can be read off.
 struct Use {
   const ast::Expr *base;
-  unsigned position;   // among the subscripts that take a dimension, from the front
-  int fromEnd = 0;     // or from the end, when a `...` comes before
+  unsigned position; // among the subscripts that take a dimension, from the front
+  int fromEnd = 0;   // or from the end, when a `...` comes before
   SourceRange range;
 };
 
@@ -43,7 +43,8 @@ void findUses(const ast::Expr &body, StringRef index, SmallVectorImpl<Use> &uses
       afterEllipsis |= s.kind == ast::Subscript::Ellipsis;
       if (s.kind == ast::Subscript::At)
         if (const auto *name = dyn_cast<ast::NameExpr>(s.index.get()); name && name->name == index)
-          uses.push_back({access->base.get(), position, afterEllipsis ? static_cast<int>(total - position) : 0, access->range});
+          uses.push_back(
+              {access->base.get(), position, afterEllipsis ? static_cast<int>(total - position) : 0, access->range});
       position += s.kind == ast::Subscript::At || s.kind == ast::Subscript::Slice;
     }
     return true;
@@ -99,7 +100,8 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
         for (const ast::ComprehensionRange &other : e.ranges) {
           SizeSymbol &symbol = newSymbol(other.index.str(), other.index.range, "an index");
           symbol.ssa = mlir::arith::ConstantIndexOp::create(builder, loc(other.index.range), 0);
-          scope = bind(scope, other.index.text, Value::size(Size::symbol(symbol.name), other.index.range), other.index.range);
+          scope = bind(scope, other.index.text, Value::size(Size::symbol(symbol.name), other.index.range),
+                       other.index.range);
         }
         Value base = expression(*use.base);
         poisoned = base.isError();
@@ -118,8 +120,9 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
         axis.known = true;
         firstUse = use.range;
       } else if (axis.extent != sizes[dim]) {
-        Report report = error(Code::E0416, use.range, "the range of '" + written.index.text + "' is " + render(axis.extent) +
-                                                          " by one use and " + render(sizes[dim]) + " by another");
+        Report report = error(Code::E0416, use.range,
+                              "the range of '" + written.index.text + "' is " + render(axis.extent) +
+                                  " by one use and " + render(sizes[dim]) + " by another");
         report.note(firstUse, "here it runs over " + render(axis.extent));
         noteBirths(report, axis.extent);
         noteBirths(report, sizes[dim]);
@@ -129,8 +132,8 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
       }
     }
     if (!axis.known && !failed) {
-      error(Code::E0416, written.index.range, "nothing in the body shows the range of '" + written.index.text +
-                                                  "': no array is indexed by it alone")
+      error(Code::E0416, written.index.range,
+            "nothing in the body shows the range of '" + written.index.text + "': no array is indexed by it alone")
           .fix(written.index.range.endPoint(), " in n");
       failed = true;
     }
@@ -199,9 +202,11 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
     for (mlir::Value yield : yields)
       for (const Size &size : sizesOf(yield))
         for (const std::string &name : size.symbols())
-          if (SizeSymbol *symbol = findSymbol(name); symbol && symbol->ssa && region.isAncestor(symbol->ssa.getParentRegion())) {
-            Report report = error(Code::E0417, e.body->range, "the shape " + render(sizesOf(yield)) +
-                                                                  " differs from element to element: expected one shape for all");
+          if (SizeSymbol *symbol = findSymbol(name);
+              symbol && symbol->ssa && region.isAncestor(symbol->ssa.getParentRegion())) {
+            Report report = error(Code::E0417, e.body->range,
+                                  "the shape " + render(sizesOf(yield)) +
+                                      " differs from element to element: expected one shape for all");
             noteBirths(report, size);
             body = Value::error();
             return;

@@ -25,8 +25,9 @@ mlir::Value Elaborator::condition(const Value &value, SourceRange range, StringR
     return {};
   }
   if (rankOf(made) != 0) {
-    error(Code::E0606, range, what + ": expected a scalar, got " + render(made) +
-                                  "; reduce it by all(…) or any(…), or choose element by element with where(…)");
+    error(Code::E0606, range,
+          what + ": expected a scalar, got " + render(made) +
+              "; reduce it by all(…) or any(…), or choose element by element with where(…)");
     return {};
   }
   return ToBoolOp::create(builder, loc(range), builder.getI1Type(), array->ssa);
@@ -36,7 +37,8 @@ mlir::Value Elaborator::condition(const Value &value, SourceRange range, StringR
 // Two values as one
 //===----------------------------------------------------------------------===//
 
-std::optional<Elaborator::LeafType> Elaborator::meet(const Value &a, const Value &b, SourceRange range, StringRef what) {
+std::optional<Elaborator::LeafType> Elaborator::meet(const Value &a, const Value &b, SourceRange range,
+                                                     StringRef what) {
   LeafType type;
   std::optional<DType> x = dtypeOf(a), y = dtypeOf(b);
   bool floatA = isFloat(defaultDType(a)), floatB = isFloat(defaultDType(b));
@@ -139,9 +141,10 @@ Value Elaborator::conditional(mlir::Value condition, const VarySet &vary, mlir::
     if (!a || !b || a.isError() || b.isError())
       return false;
     if (!sameForm(a, b)) {
-      error(Code::E0311, range, subject + ": expected one type, got " +
-                                    (isArrayLike(a) || a.is(ValueKind::Tuple) ? render(a) : describeKind(a)) + " and " +
-                                    (isArrayLike(b) || b.is(ValueKind::Tuple) ? render(b) : describeKind(b)));
+      error(Code::E0311, range,
+            subject + ": expected one type, got " +
+                (isArrayLike(a) || a.is(ValueKind::Tuple) ? render(a) : describeKind(a)) + " and " +
+                (isArrayLike(b) || b.is(ValueKind::Tuple) ? render(b) : describeKind(b)));
       return false;
     }
     flatten(a, lefts);
@@ -180,8 +183,9 @@ Value Elaborator::conditional(mlir::Value condition, const VarySet &vary, mlir::
     if (sameCompileTimeValue(a, b))
       continue;
     if (!isArrayLike(a) || !isArrayLike(b)) {
-      error(Code::E0508, range, subjects[i] + ": a run-time condition cannot choose between " + describeKind(a) + " and " +
-                                    describeKind(b) + ", which exist only at compile time");
+      error(Code::E0508, range,
+            subjects[i] + ": a run-time condition cannot choose between " + describeKind(a) + " and " +
+                describeKind(b) + ", which exist only at compile time");
       failed = true;
       break;
     }
@@ -224,8 +228,9 @@ Value Elaborator::conditional(mlir::Value condition, const VarySet &vary, mlir::
 
   SmallVector<Value> merged;
   for (size_t i = 0; i < lefts.size(); ++i)
-    merged.push_back(resultOf[i] < 0 ? lefts[i]
-                                     : Value::array(op.getResult(resultOf[i]), leafTypes[i].dtype, range, leafTypes[i].weak));
+    merged.push_back(resultOf[i] < 0
+                         ? lefts[i]
+                         : Value::array(op.getResult(resultOf[i]), leafTypes[i].dtype, range, leafTypes[i].weak));
   ArrayRef<Value> rest(merged);
   Value result = Value::unit(range);
   if (wantsValue) {
@@ -335,7 +340,8 @@ Value Elaborator::logicalExpression(const ast::BinaryExpr &e) {
     return lhs;
   }
 
-  // The right side is built apart: where it can neither fail nor be seen to run, it simply runs, and no branch is needed.
+  // The right side is built apart: where it can neither fail nor be seen to run, it simply runs, and no branch is
+  // needed.
   mlir::Operation *container = scratch(e.range);
   mlir::Region &region = container->getRegion(0);
   mlir::Block &block = region.emplaceBlock();
@@ -370,7 +376,8 @@ Value Elaborator::logicalExpression(const ast::BinaryExpr &e) {
     return rhs;
   }
   auto together = std::make_shared<SizeFacts>();
-  for (const std::shared_ptr<const SizeFacts> &part : {left, rhs.is(ValueKind::Array) ? rhs.as<ArrayValue>()->facts : nullptr})
+  for (const std::shared_ptr<const SizeFacts> &part :
+       {left, rhs.is(ValueKind::Array) ? rhs.as<ArrayValue>()->facts : nullptr})
     if (part)
       append_range(isAnd ? together->whenTrue : together->whenFalse, isAnd ? part->whenTrue : part->whenFalse);
   bool pure = all_of(block, [](mlir::Operation &op) {

@@ -15,11 +15,13 @@ static mlir::Value convertElements(OpBuilder &builder, Location loc, mlir::Value
   auto wide = withElementType(inputType, builder.getF32Type());
 
   if (isBool(to)) {
-    mlir::Value zero = arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(makeScalarType(inputType.getElementType()),
-                                             builder.getZeroAttr(inputType.getElementType())));
+    mlir::Value zero =
+        arith::ConstantOp::create(builder, loc,
+                                  DenseElementsAttr::get(makeScalarType(inputType.getElementType()),
+                                                         builder.getZeroAttr(inputType.getElementType())));
     if (!pmap::varyOf(inputType).empty())
-      zero = WidenOp::create(builder, loc, withVary(cast<RankedTensorType>(zero.getType()), pmap::varyOf(inputType)), zero);
+      zero = WidenOp::create(builder, loc, withVary(cast<RankedTensorType>(zero.getType()), pmap::varyOf(inputType)),
+                             zero);
     if (inputType.getRank() > 0)
       zero = BroadcastOp::create(builder, loc, inputType, zero);
     if (isFloat(from))
@@ -83,8 +85,9 @@ Value Elaborator::convert(const Value &value, DType dtype, SourceRange range) {
   if (array->dtype == dtype)
     return Value::array(array->ssa, dtype, range);
   if (array->dtype == DType::Key || dtype == DType::Key)
-    return error(Code::E0305, range, "a random key does not convert: expected a number or bool, got " +
-                                         dtypeName(array->dtype) + " for " + dtypeName(dtype));
+    return error(Code::E0305, range,
+                 "a random key does not convert: expected a number or bool, got " + dtypeName(array->dtype) + " for " +
+                     dtypeName(dtype));
   return Value::array(convertElements(builder, loc(range), array->ssa, array->dtype, dtype), dtype, range);
 }
 

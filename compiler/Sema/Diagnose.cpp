@@ -1,5 +1,5 @@
-// Reporting: every diagnostic of Sema passes here, gets the chain of calls that led to it, and can be told where sizes, dtypes
-// and variance came from.
+// Reporting: every diagnostic of Sema passes here, gets the chain of calls that led to it, and can be told where sizes,
+// dtypes and variance came from.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Elaborator.h"
 

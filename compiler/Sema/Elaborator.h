@@ -1,5 +1,6 @@
-// The elaborator: an abstract interpreter over the AST that builds the pmap dialect. Every theme of the language has a file
-// of its own (Expressions.cpp, Operators.cpp, Indexing.cpp, ControlFlow.cpp, …) that implements some of these members.
+// The elaborator: an abstract interpreter over the AST that builds the pmap dialect. Every theme of the language has a
+// file of its own (Expressions.cpp, Operators.cpp, Indexing.cpp, ControlFlow.cpp, …) that implements some of these
+// members.
 #pragma once
 
 #include "compiler/Sema/Builtin.h"
@@ -7,8 +8,8 @@
 #include "compiler/Sema/Sema.h"
 #include "compiler/Sema/Value.h"
 #include "compiler/Syntax/AST.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
@@ -20,8 +21,8 @@ struct ProgramSignature;
 
 namespace pmap::sema {
 
-/// A diagnostic under construction. It is reported when the builder dies, with the chain of calls that led here as its last
-/// notes. It converts to an Error value, so that a handler can write `return e.error(Code::E0301, range, "…");`.
+/// A diagnostic under construction. It is reported when the builder dies, with the chain of calls that led here as its
+/// last notes. It converts to an Error value, so that a handler can write `return e.error(Code::E0301, range, "…");`.
 class Report {
 public:
   Report(Elaborator &elaborator, Diagnostic diagnostic) : elaborator(&elaborator), diagnostic(std::move(diagnostic)) {}
@@ -47,19 +48,19 @@ private:
 
 /// What the elaborator knows of one size symbol.
 struct SizeSymbol {
-  std::string name;       // unique in the module: `n`, `n.1`
-  std::string shown;      // as the user wrote it: `n`
-  SourceRange birth;      // where it was born, for notes
-  std::string birthText;  // "dimension 0 of parameter 'x'"
-  mlir::Value ssa;        // the index value that it is (may be null for a symbol of the function's own `pmap.sizes`)
-  VarySet vary;           // V10: a local size of a ragged split varies
+  std::string name;        // unique in the module: `n`, `n.1`
+  std::string shown;       // as the user wrote it: `n`
+  SourceRange birth;       // where it was born, for notes
+  std::string birthText;   // "dimension 0 of parameter 'x'"
+  mlir::Value ssa;         // the index value that it is (may be null for a symbol of the function's own `pmap.sizes`)
+  VarySet vary;            // V10: a local size of a ragged split varies
   bool nonNegative = true; // a loop index that may start below zero is not
-  bool bound = false;     // whether `pmap.size` may name it (function and map symbols, and after a `pmap.bind_size`)
+  bool bound = false;      // whether `pmap.size` may name it (function and map symbols, and after a `pmap.bind_size`)
   /// For an index of a loop or comprehension: its bounds, `low <= symbol < high`, by which indexing is proved in range.
   std::optional<Size> low, high;
   bool dataDependent = false; // a length that only the run knows, which `let [k] y = …` names
-  unsigned isolation = 0; // how many isolated regions (`pmap`) were around its birth
-  bool isLocal = false;   // the size of a block inside a `pmap`
+  unsigned isolation = 0;     // how many isolated regions (`pmap`) were around its birth
+  bool isLocal = false;       // the size of a block inside a `pmap`
 };
 
 /// A mesh (or a vmapped axis) in force. `open` is the standalone check of a function that names axes its caller will
@@ -76,9 +77,9 @@ struct MeshContext {
 struct VaryingRegion {
   mlir::Region *region; // values defined outside it are widened when they enter (V5)
   VarySet vary;
-  SourceRange range;   // the condition
-  std::string what;    // "this condition", "the trip count of this loop"
-  mlir::Value cause;   // the condition's value, from which the chain of V6's message is read
+  SourceRange range; // the condition
+  std::string what;  // "this condition", "the trip count of this loop"
+  mlir::Value cause; // the condition's value, from which the chain of V6's message is read
 };
 
 struct CallFrame {
@@ -88,10 +89,12 @@ struct CallFrame {
 
 class Elaborator {
 public:
-  Elaborator(mlir::MLIRContext &context, SourceManager &sources, DiagnosticEngine &diagnostics, const SemaOptions &options);
+  Elaborator(mlir::MLIRContext &context, SourceManager &sources, DiagnosticEngine &diagnostics,
+             const SemaOptions &options);
   ~Elaborator();
 
-  //===--- Diagnostics ---------------------------------------------------------------------------------------------===//
+  //===--- Diagnostics
+  //---------------------------------------------------------------------------------------------===//
   /// Begins an error. The chain of calls that led here is added as notes.
   Report error(Code code, SourceRange range, const llvm::Twine &message);
   Report warning(Code code, SourceRange range, const llvm::Twine &message);
@@ -104,11 +107,12 @@ public:
   /// The source text of a range, on one line and shortened, for messages: `x @ w`.
   std::string sourceText(SourceRange range, size_t limit = 40) const;
 
-  //===--- Types of arrays -----------------------------------------------------------------------------------------===//
+  //===--- Types of arrays
+  //-----------------------------------------------------------------------------------------===//
   llvm::SmallVector<Size> sizesOf(mlir::Value array) const; // sees through a distributed type (global sizes)
   llvm::SmallVector<Size> sizesOf(const Value &value);      // also of literals (none) and lists
   VarySet varyOf(mlir::Value array) const;
-  VarySet varyOf(const Size &size) const;  // V10
+  VarySet varyOf(const Size &size) const;   // V10
   VarySet varyOf(const Value &value) const; // of any value: the union over its leaves
   int64_t rankOf(const Value &value);
   bool isDistributed(const Value &value) const;
@@ -121,7 +125,8 @@ public:
   /// `tensor<…>` with canonical encoding.
   mlir::RankedTensorType tensorType(DType dtype, llvm::ArrayRef<Size> sizes, const VarySet &vary) const;
 
-  //===--- Making arrays of values ---------------------------------------------------------------------------------===//
+  //===--- Making arrays of values
+  //---------------------------------------------------------------------------------===//
   /// The value as an array of a definite dtype on this device: literals and sizes become constants, lists are stacked,
   /// distributed values are gathered (P5). A weak value takes `hint`, or its default. Never changes a strong dtype.
   /// Returns Error (reported) when the value cannot be an array or a fractional literal meets an integer dtype.
@@ -159,14 +164,16 @@ public:
   /// Dotted names of the leaves ("" for a lone array): `w`, `layers.0.b`.
   void leafNames(const Value &value, llvm::StringRef prefix, llvm::SmallVectorImpl<std::string> &names) const;
 
-  //===--- Sizes ---------------------------------------------------------------------------------------------------===//
+  //===--- Sizes
+  //---------------------------------------------------------------------------------------------------===//
   /// A new symbol; `shown` is made unique. The IR that binds it is the caller's (or `bindSize`).
   SizeSymbol &newSymbol(llvm::StringRef shown, SourceRange birth, std::string birthText);
   SizeSymbol *findSymbol(llvm::StringRef name);
   /// The symbol that an index value is; null when it is none.
   const SizeSymbol *symbolOf(mlir::Value index) const;
   /// A fresh symbol for an index value that exists in the IR (`pmap.bind_size`), e.g. the length that compress gives.
-  Size bindSize(llvm::StringRef shown, mlir::Value index, SourceRange birth, std::string birthText, const VarySet &vary);
+  Size bindSize(llvm::StringRef shown, mlir::Value index, SourceRange birth, std::string birthText,
+                const VarySet &vary);
   /// The `index` value of a size at the insertion point.
   mlir::Value indexOf(const Size &size, SourceRange range);
   /// What a scalar means as a size; null when it is none. And what two such give under an operator.
@@ -195,11 +202,12 @@ public:
   bool expectEqual(const Size &a, const Size &b, SourceRange range, std::string message);
   /// Shown to users: symbols by the names they wrote.
   std::string render(const Size &size) const;
-  std::string render(llvm::ArrayRef<Size> sizes) const; // "[n, 2*d]"
+  std::string render(llvm::ArrayRef<Size> sizes) const;                   // "[n, 2*d]"
   std::string renderArray(DType dtype, llvm::ArrayRef<Size> sizes) const; // "f32[n, 2*d]"
-  std::string render(const Value &value); // renderType
+  std::string render(const Value &value);                                 // renderType
 
-  //===--- Calls ---------------------------------------------------------------------------------------------------===//
+  //===--- Calls
+  //---------------------------------------------------------------------------------------------------===//
   /// Calls any function value with arguments as written.
   Value callFunction(const Value &function, llvm::ArrayRef<Argument> arguments, SourceRange callRange);
   /// One value per parameter of `function`, labels and defaults resolved; nullopt (reported) when they do not fit.
@@ -210,7 +218,8 @@ public:
   /// Calls a function value with positional arguments only.
   Value apply(const Value &function, llvm::ArrayRef<Value> arguments, SourceRange callRange);
 
-  //===--- Regions, meshes -----------------------------------------------------------------------------------------===//
+  //===--- Regions, meshes
+  //-----------------------------------------------------------------------------------------===//
   const MeshContext *currentMesh() const { return meshes.empty() ? nullptr : &meshes.back(); }
   llvm::SmallVector<MeshContext, 2> meshes;
   /// V6: reports a collective over `axes` inside a region whose condition or trip count varies over one of them.
@@ -224,7 +233,8 @@ public:
   /// Elaborates something whose IR and diagnostics are thrown away (to learn a type). True when it gave no error.
   bool dryRun(llvm::function_ref<void()> body);
 
-  //===--- Expressions and statements (one file per theme) ---------------------------------------------------------===//
+  //===--- Expressions and statements (one file per theme)
+  //---------------------------------------------------------===//
   Value expression(const ast::Expr &e);
 
   mlir::OpBuilder builder;
@@ -236,11 +246,13 @@ public:
   const SemaOptions &options;
   DiagnosticEngine &diagnostics;
 
-  //===--- State that only the core touches ------------------------------------------------------------------------===//
+  //===--- State that only the core touches
+  //------------------------------------------------------------------------===//
   Scope scope;
   Store store;
   VarId nextVar = 0;
-  /// Variables below are outside of the function or comprehension that is being elaborated, and cannot be assigned there.
+  /// Variables below are outside of the function or comprehension that is being elaborated, and cannot be assigned
+  /// there.
   VarId firstAssignable = 0;
   /// The current value of what a name is bound to, as it is seen from here.
   Value valueOf(const ScopeNode &node);
@@ -254,7 +266,8 @@ public:
   };
   llvm::SmallVector<Isolation, 2> isolations;
 
-  //===--- Entry points of the core (Sema.cpp, Modules.cpp, Signature.cpp) -------------------------------------------===//
+  //===--- Entry points of the core (Sema.cpp, Modules.cpp, Signature.cpp)
+  //-------------------------------------------===//
   /// Loads what `module` imports and declares its items. Reports names declared twice, missing modules and cycles.
   LoadedModule *load(const ast::Module &module);
   void elaborateEntries(LoadedModule &program, mlir::ModuleOp into);
@@ -262,7 +275,8 @@ public:
   Value item(LoadedModule &module, llvm::StringRef name, SourceRange use);
   Value constant(const ast::ConstItem &decl, LoadedModule &module, SourceRange use);
 
-  //===--- Types as written (Types.cpp) ------------------------------------------------------------------------------===//
+  //===--- Types as written (Types.cpp)
+  //------------------------------------------------------------------------------===//
   /// The arguments of a parameterised type, in force while its declaration is looked at: `i` of `Layer[i, o]`.
   struct SizeArguments {
     const SizeArguments *outer = nullptr; // where the arguments' own names are looked up
@@ -284,12 +298,13 @@ public:
     LoadedModule *module = nullptr; // of the declaration
   };
   std::optional<NamedTarget> resolveType(const ast::NamedType &type, LoadedModule *module, bool quiet = false);
-  std::optional<SizeArguments> argumentsOf(const ast::NamedType &type, const NamedTarget &target, const TypeContext &in);
+  std::optional<SizeArguments> argumentsOf(const ast::NamedType &type, const NamedTarget &target,
+                                           const TypeContext &in);
   /// First pass over a parameter list: binds the lone names to the sizes they meet. Reports nothing.
   void bindSizes(const Value &value, const ast::Type &type, const TypeContext &in);
   void solveSizes(const Value &value, const ast::Type &type, const TypeContext &in);
-  /// Second pass: the value under its annotation, weak ones converted; Error (reported) when it does not fit. `subject` says
-  /// what is annotated: "argument 'x' of 'f'".
+  /// Second pass: the value under its annotation, weak ones converted; Error (reported) when it does not fit. `subject`
+  /// says what is annotated: "argument 'x' of 'f'".
   Value checkAgainst(const Value &value, const ast::Type &type, const TypeContext &in, const std::string &subject,
                      SourceRange at);
   /// The size that an expression in an annotation means; nullopt (reported unless quiet).
@@ -301,7 +316,8 @@ public:
   /// `Layer(w: a, b: c)`, `f32(x)`.
   Value construct(const TypeValue &type, llvm::ArrayRef<Argument> arguments, SourceRange range);
 
-  //===--- Expressions (one file per theme) --------------------------------------------------------------------------===//
+  //===--- Expressions (one file per theme)
+  //--------------------------------------------------------------------------===//
   Value nameExpression(const ast::NameExpr &e);
   Value fieldExpression(const ast::FieldExpr &e);
   Value numberExpression(const ast::NumberExpr &e);
@@ -326,23 +342,27 @@ public:
   Value functionValue(const ast::FunctionItem &decl, LoadedModule &module);
   /// The operators on values, for builtins that are spelt otherwise too.
   Value binary(ast::BinaryOp op, Value lhs, Value rhs, SourceRange range, SourceRange opRange);
-  Value elementwise(ast::BinaryOp op, Value lhs, Value rhs, SourceRange range, SourceRange opRange, const std::string &what);
+  Value elementwise(ast::BinaryOp op, Value lhs, Value rhs, SourceRange range, SourceRange opRange,
+                    const std::string &what);
   mlir::Type weakElement(const Value &weak);
   Value negate(const Value &operand, SourceRange range);
   Value matmul(Value lhs, Value rhs, SourceRange range);
   /// `i1` of a condition; null (reported) when it is no bool scalar. `what`: "the condition of `if`".
   mlir::Value condition(const Value &value, SourceRange range, llvm::StringRef what);
 
-  //===--- Indexing (Indexing.cpp) -----------------------------------------------------------------------------------===//
+  //===--- Indexing (Indexing.cpp)
+  //-----------------------------------------------------------------------------------===//
   Value index(const Value &base, llvm::ArrayRef<ast::Subscript> subscripts, SourceRange range);
-  Value updateIndex(const Value &base, llvm::ArrayRef<ast::Subscript> subscripts, const Value &update, SourceRange range);
+  Value updateIndex(const Value &base, llvm::ArrayRef<ast::Subscript> subscripts, const Value &update,
+                    SourceRange range);
   Value updateRows(const Value &base, const Value &made, llvm::ArrayRef<ast::Subscript> subscripts, unsigned dim,
                    const Value &indices, const Value &update, SourceRange range);
   /// `x[i]` for one index along dimension 0, proved or checked.
   Value row(const Value &base, const Size &position, SourceRange range);
   Value indexTuple(const TupleValue &tuple, llvm::ArrayRef<ast::Subscript> subscripts, SourceRange range);
 
-  //===--- Statements (Statements.cpp, Loops.cpp) --------------------------------------------------------------------===//
+  //===--- Statements (Statements.cpp, Loops.cpp)
+  //--------------------------------------------------------------------===//
   void statement(const ast::Stmt &s);
   void letStatement(const ast::LetStmt &s);
   void assignStatement(const ast::AssignStmt &s);
@@ -359,7 +379,8 @@ public:
   /// An end of a range: any integer; one below zero means no iteration.
   std::optional<Size> sizeBound(const Value &value, llvm::StringRef what);
   bool bindPattern(const ast::Pattern &pattern, const Value &value, bool isVar);
-  //===--- Regions whose types are known only when they are built (Elaborator.cpp, Conditionals.cpp, Loops.cpp) -------===//
+  //===--- Regions whose types are known only when they are built (Elaborator.cpp, Conditionals.cpp, Loops.cpp)
+  //-------===//
   /// A branch of a conditional: where it was built, its value, and the variables after it.
   struct Branch {
     mlir::Block *block = nullptr;

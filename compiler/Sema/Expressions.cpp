@@ -144,14 +144,16 @@ Value Elaborator::fieldExpression(const ast::FieldExpr &e) {
     int position = record->find(e.field.text);
     if (position >= 0)
       return atUse(record->elements[position], e.range);
-    Report report = error(Code::E0310, e.field.range, "expected a field of " + render(base) + ", got '" + e.field.text + "'");
+    Report report =
+        error(Code::E0310, e.field.range, "expected a field of " + render(base) + ", got '" + e.field.text + "'");
     SmallVector<StringRef> candidates(record->names.begin(), record->names.end());
     if (std::optional<StringRef> near = nearest(e.field.text, candidates))
       report.fix(e.field.range, *near);
     return report;
   }
-  Report report = error(Code::E0310, e.field.range, "'" + sourceText(e.base->range) + "' has no fields: expected a record, got " +
-                                                        (isArrayLike(base) ? render(base) : describeKind(base)));
+  Report report = error(Code::E0310, e.field.range,
+                        "'" + sourceText(e.base->range) + "' has no fields: expected a record, got " +
+                            (isArrayLike(base) ? render(base) : describeKind(base)));
   // NumPy's habits, as they are written here.
   if (isArrayLike(base) && e.base->range.isValid()) {
     StringRef text = e.base->range.text();
@@ -181,7 +183,8 @@ Value Elaborator::numberExpression(const ast::NumberExpr &e) {
     return error(Code::E0307, e.range, "a number has no dtype '" + e.suffix + "'");
   if (isFloat(*dtype))
     return Value::array(constant(e.floatValue, *dtype, e.range), *dtype, e.range);
-  bool fits = *dtype == DType::U64 || (e.intValue <= static_cast<uint64_t>(INT64_MAX) && dtypeHolds(*dtype, e.intValue));
+  bool fits =
+      *dtype == DType::U64 || (e.intValue <= static_cast<uint64_t>(INT64_MAX) && dtypeHolds(*dtype, e.intValue));
   if (e.isFloat)
     return error(Code::E0302, e.range, "'" + e.text + "' is a fraction and does not become " + dtypeName(*dtype));
   if (!fits)
@@ -221,10 +224,10 @@ Value Elaborator::arrayExpression(const ast::ArrayExpr &e) {
   if (failed)
     return Value::error();
   Value list = Value::list(elements, e.range);
-  // A list stays one while it may still be a shape, a spec or a weak array; rows of a definite dtype are an array at once.
-  bool isWeak = !isArrayLike(list) || !dtypeOf(list) || !any_of(elements, [](const Value &v) {
-    return v.is(ValueKind::Array) && v.as<ArrayValue>();
-  });
+  // A list stays one while it may still be a shape, a spec or a weak array; rows of a definite dtype are an array at
+  // once.
+  bool isWeak = !isArrayLike(list) || !dtypeOf(list) ||
+                !any_of(elements, [](const Value &v) { return v.is(ValueKind::Array) && v.as<ArrayValue>(); });
   bool scalarSizes = all_of(elements, [&](const Value &v) {
     return v.is(ValueKind::Int) || v.is(ValueKind::Size) ||
            (v.is(ValueKind::Array) && rankOf(v) == 0 && isInteger(v.as<ArrayValue>()->dtype));
@@ -279,7 +282,8 @@ Value Elaborator::castTo(const Value &value, const ast::Type &type, const TypeCo
   const auto *tuple = value.as<TupleValue>();
   auto each = [&](ArrayRef<const ast::Type *> types) -> Value {
     if (!tuple || tuple->elements.size() != types.size())
-      return error(Code::E0308, range, "`:>` keeps the form of a value: expected " + renderAnnotation(type) + ", got " + render(value));
+      return error(Code::E0308, range,
+                   "`:>` keeps the form of a value: expected " + renderAnnotation(type) + ", got " + render(value));
     SmallVector<Value, 4> elements;
     for (auto [element, elementType] : zip(tuple->elements, types))
       elements.push_back(castTo(element, *elementType, in, range));
@@ -317,8 +321,9 @@ Value Elaborator::castTo(const Value &value, const ast::Type &type, const TypeCo
   if (!array)
     return Value::error();
   if (target->dtype && *target->dtype != array->dtype) {
-    Report report = error(Code::E0308, range, "`:>` changes sizes, not dtypes: expected " + renderAnnotation(type) +
-                                                  ", got " + render(made));
+    Report report =
+        error(Code::E0308, range,
+              "`:>` changes sizes, not dtypes: expected " + renderAnnotation(type) + ", got " + render(made));
     if (value.range().isValid())
       report.fix(value.range(), dtypeName(*target->dtype) + "(" + value.range().text() + ")");
     return report;
@@ -327,7 +332,8 @@ Value Elaborator::castTo(const Value &value, const ast::Type &type, const TypeCo
   size_t named_ = named.sizes.size();
   bool hasEllipsis = any_of(named.sizes, [](const ast::ExprPtr &s) { return isa<ast::EllipsisExpr>(s.get()); });
   if (hasEllipsis ? named_ - 1 > given.size() : named_ != given.size())
-    return error(Code::E0403, range, "`:>` keeps the rank: expected " + renderAnnotation(type) + ", got " + render(made));
+    return error(Code::E0403, range,
+                 "`:>` keeps the rank: expected " + renderAnnotation(type) + ", got " + render(made));
   for (const ast::ExprPtr &size : named.sizes) {
     if (isa<ast::EllipsisExpr>(size.get())) {
       size_t skipped = given.size() - (named_ - 1);
@@ -345,8 +351,9 @@ Value Elaborator::castTo(const Value &value, const ast::Type &type, const TypeCo
   }
   for (auto [a, b] : zip(given, wanted))
     if (a.isConstant() && b.isConstant() && a != b)
-      return error(Code::E0401, range, "the size " + render(a) + " is never " + render(b) + ": expected " +
-                                           renderAnnotation(type) + ", got " + render(made));
+      return error(Code::E0401, range,
+                   "the size " + render(a) + " is never " + render(b) + ": expected " + renderAnnotation(type) +
+                       ", got " + render(made));
   if (given == wanted)
     return made;
   auto to = tensorType(array->dtype, wanted, varyOf(array->ssa));

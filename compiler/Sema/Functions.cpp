@@ -57,8 +57,8 @@ std::optional<SmallVector<Value, 4>> Elaborator::bindArguments(const FunctionVal
     }
     auto *found = find_if(function.parameters, [&](const Parameter &p) { return p.name == argument.label; });
     if (found == function.parameters.end()) {
-      Report report = error(Code::E0502, argument.labelRange,
-                            "'" + function.name + "' has no parameter '" + argument.label + "'");
+      Report report =
+          error(Code::E0502, argument.labelRange, "'" + function.name + "' has no parameter '" + argument.label + "'");
       SmallVector<StringRef> names;
       for (const Parameter &parameter : function.parameters)
         names.push_back(parameter.name);
@@ -80,8 +80,9 @@ std::optional<SmallVector<Value, 4>> Elaborator::bindArguments(const FunctionVal
   }
 
   if (variadic < 0 && given > positional) {
-    Report report = error(Code::E0501, callRange, "'" + function.name + "' takes " + Twine(positional) + " argument" +
-                                                      (positional == 1 ? "" : "s") + ", got " + Twine(given));
+    Report report = error(Code::E0501, callRange,
+                          "'" + function.name + "' takes " + Twine(positional) + " argument" +
+                              (positional == 1 ? "" : "s") + ", got " + Twine(given));
     noteHere(report);
     return std::nullopt;
   }
@@ -131,8 +132,9 @@ Value Elaborator::callFunction(const Value &function, ArrayRef<Argument> argumen
     return construct(*type, arguments, callRange);
   const auto *callee = function.as<FunctionValue>();
   if (!callee)
-    return error(Code::E0504, callRange, "expected a function to call, got " +
-                                             (isArrayLike(function) ? render(function) : describeKind(function)));
+    return error(Code::E0504, callRange,
+                 "expected a function to call, got " +
+                     (isArrayLike(function) ? render(function) : describeKind(function)));
   std::optional<SmallVector<Value, 4>> bound = bindArguments(*callee, arguments, callRange);
   if (!bound)
     return Value::error();
@@ -149,8 +151,9 @@ Value Elaborator::apply(const Value &function, ArrayRef<Value> arguments, Source
 Value Elaborator::construct(const TypeValue &type, ArrayRef<Argument> arguments, SourceRange range) {
   if (type.dtype) {
     if (arguments.size() != 1 || !arguments[0].label.empty())
-      return error(Code::E0501, range, "the conversion " + dtypeName(*type.dtype) + "(x) takes one argument, got " +
-                                           Twine(arguments.size()));
+      return error(Code::E0501, range,
+                   "the conversion " + dtypeName(*type.dtype) + "(x) takes one argument, got " +
+                       Twine(arguments.size()));
     return convert(arguments[0].value, *type.dtype, range);
   }
 
@@ -238,7 +241,8 @@ static Value callClosure(Elaborator &e, const Closure &closure, ArrayRef<Value> 
   // Without recursion by name only a function that is handed itself can get here.
   constexpr size_t kMaxDepth = 150;
   if (e.calls.size() >= kMaxDepth)
-    return e.error(Code::E0506, callRange, "calls nest more than " + Twine(kMaxDepth) + " deep; functions cannot recurse");
+    return e.error(Code::E0506, callRange,
+                   "calls nest more than " + Twine(kMaxDepth) + " deep; functions cannot recurse");
 
   Scope savedScope = std::exchange(e.scope, closure.scope);
   Store savedStore = std::exchange(e.store, closure.store);
@@ -247,8 +251,8 @@ static Value callClosure(Elaborator &e, const Closure &closure, ArrayRef<Value> 
   std::optional<VarId> savedFlag = std::exchange(e.breakFlag, std::nullopt);
   e.calls.push_back({closure.name, callRange});
 
-  // Integer parameters may be sizes of others (`k: i32` in `x: f32[k]`); the lone names of the other sizes are then bound by
-  // the first argument that has them.
+  // Integer parameters may be sizes of others (`k: i32` in `x: f32[k]`); the lone names of the other sizes are then
+  // bound by the first argument that has them.
   StringMap<Value> binds;
   StringSet<> used;
   for (const ast::Param &param : *closure.params)
@@ -270,7 +274,8 @@ static Value callClosure(Elaborator &e, const Closure &closure, ArrayRef<Value> 
     Value value = argument;
     if (param.type) {
       SourceRange at = argument && argument.range().isValid() ? argument.range() : callRange;
-      value = e.checkAgainst(argument, *param.type, in, "argument '" + param.label.text + "' of '" + closure.name + "'", at);
+      value = e.checkAgainst(argument, *param.type, in, "argument '" + param.label.text + "' of '" + closure.name + "'",
+                             at);
     }
     failed |= value.isError();
     inner = bind(inner, param.name.text, value, param.name.range);
@@ -341,8 +346,9 @@ Value Elaborator::lambdaExpression(const ast::LambdaExpr &e) {
 }
 
 Value Elaborator::functionValue(const ast::FunctionItem &decl, LoadedModule &module) {
-  return makeClosure({decl.name.text, &decl.params, decl.resultType.get(), decl.body.get(), nullptr, Store(), &module, &decl},
-                     decl.name.range);
+  return makeClosure(
+      {decl.name.text, &decl.params, decl.resultType.get(), decl.body.get(), nullptr, Store(), &module, &decl},
+      decl.name.range);
 }
 
 } // namespace pmap::sema

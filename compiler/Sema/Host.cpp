@@ -39,9 +39,8 @@ struct Line {
       return false;
     }
     // A size prints in full, whatever fits 32 bits.
-    Value made = e.materialize(value, value.is(ValueKind::Size) || value.is(ValueKind::Int)
-                                          ? std::optional<DType>(DType::I64)
-                                          : std::nullopt);
+    Value made = e.materialize(
+        value, value.is(ValueKind::Size) || value.is(ValueKind::Int) ? std::optional<DType>(DType::I64) : std::nullopt);
     const auto *array = made.as<ArrayValue>();
     if (!array)
       return false;
@@ -62,8 +61,9 @@ static Value print(CallContext &c) {
   if (format && StringRef(format->text).contains("{}")) {
     size_t holes = StringRef(format->text).count("{}");
     if (holes != values.size() - 1)
-      return c.e.error(Code::E0501, c.range, "`print`: expected " + Twine(holes) + " values for the holes `{}` of '" +
-                                                 format->text + "', got " + Twine(values.size() - 1));
+      return c.e.error(Code::E0501, c.range,
+                       "`print`: expected " + Twine(holes) + " values for the holes `{}` of '" + format->text +
+                           "', got " + Twine(values.size() - 1));
     StringRef rest = format->text;
     for (const Value &value : values.drop_front()) {
       auto [before, after] = rest.split("{}");
@@ -103,16 +103,18 @@ static Value assertClose(CallContext &c) {
       return floating->value;
     if (const auto *integer = value.as<IntValue>())
       return static_cast<double>(integer->value);
-    e.error(Code::E0303, value.range(), "'" + name + "' of 'assert_close' is a number literal, got " +
-                                            (e.isArrayLike(value) ? e.render(value) : describeKind(value)));
+    e.error(Code::E0303, value.range(),
+            "'" + name + "' of 'assert_close' is a number literal, got " +
+                (e.isArrayLike(value) ? e.render(value) : describeKind(value)));
     return std::nullopt;
   };
   std::optional<double> rtol = tolerance("rtol", 1e-5), atol = tolerance("atol", 1e-8);
   if (!rtol || !atol)
     return Value::error();
   if (!e.sameForm(c["a"], c["b"]))
-    return e.error(Code::E0312, c.range, "'assert_close' compares values of one form: expected " + e.render(c["a"]) +
-                                             ", got " + e.render(c["b"]));
+    return e.error(Code::E0312, c.range,
+                   "'assert_close' compares values of one form: expected " + e.render(c["a"]) + ", got " +
+                       e.render(c["b"]));
   SmallVector<Value> left, right;
   SmallVector<std::string> names;
   e.flatten(c["a"], left);

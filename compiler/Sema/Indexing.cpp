@@ -1,265 +1,100 @@
-// `x[i, 2:n, a:b:s, :, ..., -1, newaxis]`: parts of arrays, proved in range where the sizes show it and checked otherwise.
+// Reading parts of arrays: elements, slices, gathers by integer arrays, rows.
 #include "compiler/Dialect/IR/PmapOps.h"
-#include "compiler/Sema/Elaborator.h"
+#include "compiler/Sema/IndexPlan.h"
 
 using namespace llvm;
 
 namespace pmap::sema {
 
-namespace {
-
-/// What the subscripts ask of one dimension of the array.
-struct Dimension {
-  enum Kind { Whole, At, Slice, Gather } kind = Whole;
-  mlir::Value offset; // index; null: 0
-  Size size;          // of the part
-  int64_t stride = 1;
-  bool reversed = false; // the dimension is reversed before it is sliced
-  bool inBounds = true;  // proved
-  Value indices;         // of a Gather: an integer array
-  VarySet vary;          // of the positions
-};
-
-/// A whole index expression, resolved against a shape.
-struct Plan {
-  SmallVector<Dimension> dimensions; // one per dimension of the array
-  /// The result's dimensions in order: the array's dimension it comes from, or -1 for a `newaxis`.
-  SmallVector<int> result;
-  VarySet vary;
-};
-
-/// Resolves subscripts one by one.
-struct Resolver {
-  Elaborator &e;
-  SmallVector<Size> sizes;
-  SourceRange range;
-
-  std::optional<Dimension> at(const ast::Subscript &s, unsigned dim);
-  std::optional<Dimension> slice(const ast::Subscript &s, unsigned dim);
-  std::optional<Plan> plan(ArrayRef<ast::Subscript> subscripts, const std::string &shown);
-  std::optional<Size> bound(const ast::Expr *expr, const Size &n, const Size &otherwise, unsigned dim, bool isEnd,
-                            VarySet &vary);
-};
-
-} // namespace
-
-/// A position that is not proved in range: checked when the program runs.
-static mlir::Value checkedIndex(Elaborator &e, mlir::Value position, const Size &n, unsigned dim, SourceRange range) {
-  return CheckedIndexOp::create(e.builder, e.loc(range), position, e.indexOf(n, range), dim);
-}
-
-std::optional<Dimension> Resolver::at(const ast::Subscript &s, unsigned dim) {
-  Value value = e.expression(*s.index);
-  if (value.isError())
-    return std::nullopt;
-  const Size &n = sizes[dim];
-  Dimension d;
-  d.kind = Dimension::At;
-  d.size = Size(1);
-  d.vary = e.varyOf(value);
-  if (!e.isArrayLike(value) || value.is(ValueKind::Float) || value.is(ValueKind::Bool)) {
-    e.error(Code::E0415, s.range, "an index is an integer, a slice or an integer array, got " +
-                                      (e.isArrayLike(value) ? e.render(value) : describeKind(value)));
-    return std::nullopt;
-  }
-  if (const auto *literal = value.as<IntValue>()) {
-    int64_t k = literal->value;
-    std::optional<int64_t> size = n.constant();
-    if (size && (k >= *size || k < -*size)) {
-      Report report = e.error(Code::E0410, s.range, "the index " + Twine(k) + " is outside of dimension " + Twine(dim) +
-                                                        ", whose size is " + Twine(*size));
-      report.note(SourceRange(), "indices run from 0 to " + Twine(*size - 1) + ", or from -1 back to " + Twine(-*size));
-      return std::nullopt;
+/// `x[i, j]` with integer arrays picks the points (i[k], j[k]), as in NumPy: the arrays broadcast together, and their
+/// dimensions stand where the first of them stood when they are neighbours, else in front.
+static Value gatherPoints(Elaborator &e, const Plan &plan, mlir::Value part, ArrayRef<Size> partSizes, DType dtype,
+                          const VarySet &vary, SourceRange range) {
+  mlir::Location at = e.loc(range);
+  mlir::OpBuilder &builder = e.builder;
+  SmallVector<Value> indices;
+  SmallVector<unsigned> gathered;
+  for (auto [dim, d] : enumerate(plan.dimensions))
+    if (d.kind == Dimension::Gather) {
+      indices.push_back(d.indices);
+      gathered.push_back(dim);
     }
-    Size position = k < 0 ? n + Size(k) : Size(k);
-    d.offset = e.indexOf(position, s.range);
-    if (!e.provablyNonNegative(position) || !e.provablyLess(position, n))
-      d.offset = checkedIndex(e, d.offset, n, dim, s.range);
-    return d;
-  }
-  if (const auto *size = value.as<SizeValue>()) {
-    const Size &position = size->polynomial;
-    if (e.provablyNonNegative(-position - Size(1))) {
-      e.error(Code::E0410, s.range, "the index " + e.render(position) + " is always below zero")
-          .fix(s.index->range.startPoint(), e.render(n));
-      return std::nullopt;
+  if (!e.unifyForElementwise(indices, range, "an index of several arrays", /*keepDTypes=*/true))
+    return Value::error();
+  SmallVector<Size> points = e.sizesOf(indices.front()), rest;
+  SmallVector<unsigned> restDims;
+  for (auto [dim, size] : enumerate(partSizes))
+    if (plan.dimensions[dim].kind != Dimension::Gather) {
+      rest.push_back(size);
+      restDims.push_back(dim);
     }
-    d.offset = e.indexOf(position, s.range);
-    if (!e.provablyNonNegative(position) || !e.provablyLess(position, n))
-      d.offset = checkedIndex(e, d.offset, n, dim, s.range);
-    return d;
-  }
-  Value made = e.materialize(value);
-  const auto *array = made.as<ArrayValue>();
-  if (!array)
-    return std::nullopt;
-  if (!isInteger(array->dtype)) {
-    Report report = e.error(Code::E0415, s.range, "an index is an integer, a slice or an integer array, got " + e.render(value));
-    if (isBool(array->dtype) && e.rankOf(made) > 0)
-      report.note(SourceRange(), "how many elements a mask picks depends on data: compress(mask, x) does, where(mask, x, y) chooses");
-    else if (isFloat(array->dtype))
-      report.fix(s.range, "i32(" + s.range.text() + ")");
-    return std::nullopt;
-  }
-  if (e.rankOf(made) > 0) {
-    d.kind = Dimension::Gather;
-    d.indices = made;
-    return d;
-  }
-  mlir::Value position = ToIndexOp::create(e.builder, e.loc(s.range), e.builder.getIndexType(), array->ssa,
-                                           isUnsigned(array->dtype));
-  d.offset = checkedIndex(e, position, n, dim, s.range);
-  return d;
-}
-
-std::optional<Size> Resolver::bound(const ast::Expr *expr, const Size &n, const Size &otherwise, unsigned dim, bool isEnd,
-                                    VarySet &vary) {
-  if (!expr)
-    return otherwise;
-  Value value = e.expression(*expr);
-  if (value.isError())
-    return std::nullopt;
-  vary = unionOf(vary, e.varyOf(value));
-  if (const auto *literal = value.as<IntValue>()) {
-    Size position = literal->value < 0 ? n + Size(literal->value) : Size(literal->value);
-    if (std::optional<int64_t> size = n.constant(); size && (literal->value > *size || literal->value < -*size)) {
-      e.error(Code::E0410, expr->range, "the slice " + std::string(isEnd ? "ends" : "starts") + " at " +
-                                            Twine(literal->value) + ", outside of dimension " + Twine(dim) +
-                                            ", whose size is " + Twine(*size));
-      return std::nullopt;
+  SmallVector<mlir::Value> bounds;
+  for (const Size &size : points)
+    bounds.push_back(e.indexOf(size, range));
+  VarySet all = unionOf(vary, e.varyOf(indices.front()));
+  mlir::Value source = e.widen(part, all);
+  SmallVector<Size> sizes(points);
+  append_range(sizes, rest);
+  auto op = ForEachOp::create(builder, at, mlir::TypeRange{e.tensorType(dtype, sizes, all)}, bounds);
+  mlir::Block &body = op.getBody().front();
+  e.inBlock(&body, [&] {
+    SmallVector<mlir::Value> offsets(partSizes.size());
+    for (auto [index, dim] : zip(indices, gathered)) {
+      mlir::Value array = e.widen(index.as<ArrayValue>()->ssa, all);
+      mlir::Value one = ExtractOp::create(builder, at, array, mlir::ValueRange(body.getArguments()));
+      mlir::Value position =
+          ToIndexOp::create(builder, at, builder.getIndexType(), one, isUnsigned(index.as<ArrayValue>()->dtype));
+      offsets[dim] = checkedIndex(e, position, partSizes[dim], dim, range);
     }
-    return position;
-  }
-  return e.sizeOf(value, "a slice bound");
-}
-
-std::optional<Dimension> Resolver::slice(const ast::Subscript &s, unsigned dim) {
-  const Size &n = sizes[dim];
-  Dimension d;
-  if (!s.lower && !s.upper && !s.stride) {
-    d.size = n;
-    return d;
-  }
-  d.kind = Dimension::Slice;
-  if (s.stride) {
-    Value stride = e.expression(*s.stride);
-    if (stride.isError())
-      return std::nullopt;
-    const auto *literal = stride.as<IntValue>();
-    if (!literal || literal->value == 0) {
-      e.error(Code::E0415, s.stride->range, "the step of a slice is an integer literal other than 0, got " +
-                                                (e.isArrayLike(stride) ? e.render(stride) : describeKind(stride)));
-      return std::nullopt;
+    SmallVector<Size> sliceSizes(partSizes);
+    for (unsigned dim : gathered)
+      sliceSizes[dim] = Size(1);
+    for (mlir::Value &offset : offsets)
+      if (!offset)
+        offset = e.indexOf(Size(0), range);
+    mlir::Value element;
+    if (rest.empty()) {
+      element = ExtractOp::create(builder, at, source, offsets);
+    } else {
+      element = SliceOp::create(builder, at, e.tensorType(dtype, sliceSizes, all), source, offsets, /*inBounds=*/true);
+      element = ReshapeOp::create(builder, at, e.tensorType(dtype, rest, all), element);
     }
-    d.stride = literal->value;
-  }
-  d.reversed = d.stride < 0;
-  d.stride = std::abs(d.stride);
-  // A step backwards is a step forwards through the reversed dimension, where position p is n-1-p.
-  std::optional<Size> lower, upper;
-  if (d.reversed) {
-    lower = bound(s.lower.get(), n, n - Size(1), dim, false, d.vary);
-    upper = bound(s.upper.get(), n, Size(-1), dim, true, d.vary);
-    if (!lower || !upper)
-      return std::nullopt;
-    lower = n - Size(1) - *lower;
-    upper = n - Size(1) - *upper;
-  } else {
-    lower = bound(s.lower.get(), n, Size(0), dim, false, d.vary);
-    upper = bound(s.upper.get(), n, n, dim, true, d.vary);
-    if (!lower || !upper)
-      return std::nullopt;
-  }
-  Size length = *upper - *lower;
-  if (e.provablyNonNegative(-length - Size(1))) {
-    Report report = e.error(Code::E0408, s.range, "the slice '" + e.sourceText(s.range) + "' has " + e.render(length) +
-                                                      " elements: it ends before it starts");
-    if (!s.stride)
-      report.note(SourceRange(), "a step of -1 counts backwards: x[a:b:-1]");
-    return std::nullopt;
-  }
-  d.size = d.stride == 1 ? length : Size::ceilDiv(length, Size(d.stride));
-  if (std::optional<int64_t> constant = d.size.constant(); constant && *constant < 0)
-    d.size = Size(0);
-  d.inBounds = e.provablyNonNegative(*lower) && e.provablyNonNegative(length) && e.provablyAtMost(*upper, n);
-  e.bindSymbolsOf(d.size);
-  d.offset = e.indexOf(*lower, s.range);
-  return d;
-}
+    YieldOp::create(builder, at, element);
+  });
+  mlir::Value result = op.getResult(0);
 
-std::optional<Plan> Resolver::plan(ArrayRef<ast::Subscript> subscripts, const std::string &shown) {
-  size_t consumed = 0;
-  int ellipses = 0;
-  for (const ast::Subscript &s : subscripts) {
-    consumed += s.kind == ast::Subscript::At || s.kind == ast::Subscript::Slice;
-    ellipses += s.kind == ast::Subscript::Ellipsis;
+  bool neighbours = gathered.back() - gathered.front() + 1 == gathered.size();
+  // A dimension that one index takes away stands between its neighbours without parting them, as the plan says in
+  // order.
+  size_t before = neighbours ? count_if(restDims, [&](unsigned dim) { return dim < gathered.front(); }) : 0;
+  if (before > 0) {
+    SmallVector<int64_t> perm;
+    for (size_t i = 0; i < before; ++i)
+      perm.push_back(points.size() + i);
+    for (size_t i = 0; i < points.size(); ++i)
+      perm.push_back(i);
+    for (size_t i = before; i < rest.size(); ++i)
+      perm.push_back(points.size() + i);
+    result = TransposeOp::create(builder, at, result, perm);
   }
-  if (ellipses > 1) {
-    e.error(Code::E0415, range, "an index holds '...' at most once");
-    return std::nullopt;
+  // What single indices took away and `newaxis` added.
+  SmallVector<Size> finalSizes;
+  bool placed = false;
+  if (!neighbours)
+    append_range(finalSizes, points);
+  for (int dim : plan.result) {
+    bool isGather = dim >= 0 && plan.dimensions[dim].kind == Dimension::Gather;
+    if (dim < 0)
+      finalSizes.push_back(Size(1));
+    else if (!isGather)
+      finalSizes.push_back(partSizes[dim]);
+    else if (neighbours && !std::exchange(placed, true))
+      append_range(finalSizes, points);
   }
-  if (consumed > sizes.size()) {
-    e.error(Code::E0403, range, "too many indices: expected at most " + Twine(sizes.size()) + " for " + shown + ", got " +
-                                    Twine(consumed));
-    return std::nullopt;
-  }
-  Plan plan;
-  bool failed = false;
-  unsigned dim = 0;
-  auto whole = [&] {
-    Dimension d;
-    d.size = sizes[dim];
-    plan.dimensions.push_back(d);
-    plan.result.push_back(dim++);
-  };
-  for (const ast::Subscript &s : subscripts) {
-    std::optional<Dimension> d;
-    switch (s.kind) {
-    case ast::Subscript::NewAxis:
-      plan.result.push_back(-1);
-      continue;
-    case ast::Subscript::Ellipsis:
-      for (size_t left = sizes.size() - consumed; left; --left)
-        whole();
-      continue;
-    case ast::Subscript::At:
-      d = at(s, dim);
-      break;
-    case ast::Subscript::Slice:
-      d = slice(s, dim);
-      break;
-    }
-    if (!d) {
-      failed = true;
-      d.emplace();
-    }
-    plan.vary = unionOf(plan.vary, d->vary);
-    if (d->kind != Dimension::At)
-      plan.result.push_back(dim);
-    plan.dimensions.push_back(std::move(*d));
-    ++dim;
-  }
-  while (dim < sizes.size())
-    whole();
-  if (failed)
-    return std::nullopt;
-  return plan;
-}
-
-//===----------------------------------------------------------------------===//
-// Reading
-//===----------------------------------------------------------------------===//
-
-/// Offsets and strides of the rectangular part of a plan; gathers take their dimension whole.
-static void rectangle(Elaborator &e, const Plan &plan, SourceRange range, SmallVectorImpl<mlir::Value> &offsets,
-                      SmallVectorImpl<int64_t> &strides, bool &inBounds) {
-  inBounds = true;
-  for (const Dimension &d : plan.dimensions) {
-    bool positioned = d.kind == Dimension::At || d.kind == Dimension::Slice;
-    offsets.push_back(positioned && d.offset ? d.offset : e.indexOf(Size(0), range));
-    strides.push_back(d.stride);
-    inBounds &= d.inBounds;
-  }
+  auto type = e.tensorType(dtype, finalSizes, all);
+  if (result.getType() != type)
+    result = ReshapeOp::create(builder, at, type, result);
+  return Value::array(result, dtype, range);
 }
 
 Value Elaborator::index(const Value &base, ArrayRef<ast::Subscript> subscripts, SourceRange range) {
@@ -320,7 +155,7 @@ Value Elaborator::index(const Value &base, ArrayRef<ast::Subscript> subscripts, 
   // Integer arrays, each along its own dimension, last first so that the others keep their place.
   unsigned gathers = count_if(plan->dimensions, [](const Dimension &d) { return d.kind == Dimension::Gather; });
   if (gathers > 1)
-    return error(Code::E0901, range, "an index with several integer arrays is not compiled yet; a comprehension reads x[i[k], j[k]]");
+    return gatherPoints(*this, *plan, value, partSizes, array->dtype, vary, range);
   SmallVector<SmallVector<Size>> shapes; // of each dimension after gathering
   for (const Size &size : partSizes)
     shapes.push_back({size});
@@ -356,7 +191,8 @@ Value Elaborator::indexTuple(const TupleValue &tuple, ArrayRef<ast::Subscript> s
   if (!literal)
     return error(Code::E0415, range, "a tuple is indexed by one integer literal");
   if (literal->value >= count || literal->value < -count)
-    return error(Code::E0410, only->range, "the index " + Twine(literal->value) + " is outside of a tuple of " + Twine(count));
+    return error(Code::E0410, only->range,
+                 "the index " + Twine(literal->value) + " is outside of a tuple of " + Twine(count));
   return tuple.elements[literal->value < 0 ? literal->value + count : literal->value];
 }
 
@@ -382,97 +218,8 @@ Value Elaborator::row(const Value &base, const Size &position, SourceRange range
   part.front() = Size(1);
   mlir::Value slice = SliceOp::create(builder, loc(range), tensorType(array->dtype, part, vary), value, offsets, true);
   sizes.erase(sizes.begin());
-  return Value::array(ReshapeOp::create(builder, loc(range), tensorType(array->dtype, sizes, vary), slice), array->dtype,
-                      range);
-}
-
-//===----------------------------------------------------------------------===//
-// Updating
-//===----------------------------------------------------------------------===//
-
-Value Elaborator::updateIndex(const Value &base, ArrayRef<ast::Subscript> subscripts, const Value &update, SourceRange range) {
-  if (base.is(ValueKind::Tuple)) {
-    const auto *tuple = base.as<TupleValue>();
-    Value position = subscripts.size() == 1 && subscripts[0].kind == ast::Subscript::At ? expression(*subscripts[0].index)
-                                                                                       : Value();
-    const auto *literal = position ? position.as<IntValue>() : nullptr;
-    int64_t count = tuple->elements.size();
-    if (!literal || literal->value >= count || literal->value < -count)
-      return error(Code::E0415, range, "a tuple is indexed by one integer literal within its length");
-    SmallVector<Value, 4> elements = tuple->elements;
-    Value &slot = elements[literal->value < 0 ? literal->value + count : literal->value];
-    slot = replacing(slot, update, update.range(), "'" + sourceText(range) + "'");
-    return slot.isError() ? slot : Value::record(elements, tuple->names, base.range(), tuple->typeName);
-  }
-  // A weak array that gets an element of a definite dtype takes that dtype.
-  Value made = materialize(base, dtypeOf(base) ? std::nullopt : dtypeOf(update));
-  const auto *array = made.as<ArrayValue>();
-  if (!array)
-    return made;
-  SmallVector<Size> sizes = sizesOf(made);
-  Resolver resolver{*this, sizes, range};
-  std::optional<Plan> plan = resolver.plan(subscripts, render(made));
-  if (!plan)
-    return Value::error();
-  SmallVector<Size> partSizes, shownSizes;
-  for (const Dimension &d : plan->dimensions) {
-    if (d.kind == Dimension::Gather)
-      return error(Code::E0901, range, "an assignment to the elements that an integer array names is not compiled yet; scatter_add adds to them");
-    partSizes.push_back(d.size);
-  }
-  for (int dim : plan->result)
-    shownSizes.push_back(dim < 0 ? Size(1) : plan->dimensions[dim].size);
-
-  std::optional<DType> given = dtypeOf(update);
-  if (!isArrayLike(update))
-    return error(Code::E0303, update.range(), "expected an array to assign, got " + describeKind(update));
-  if (given && *given != array->dtype) {
-    Report report = error(Code::E0604, update.range(), "'" + sourceText(range) + "': expected " +
-                                                           renderArray(array->dtype, shownSizes) + ", got " + render(update));
-    noteDType(report, made);
-    noteDType(report, update);
-    if (update.range().isValid())
-      report.fix(update.range(), dtypeName(array->dtype) + "(" + update.range().text() + ")");
-    return report;
-  }
-  Value part = materialize(update, array->dtype);
-  if (part.isError())
-    return part;
-  // The update broadcasts to the part, which never stretches.
-  SmallVector<Size> updateSizes = sizesOf(part);
-  bool fits = updateSizes.size() <= shownSizes.size();
-  size_t shift = fits ? shownSizes.size() - updateSizes.size() : 0;
-  for (size_t i = 0; fits && i < updateSizes.size(); ++i)
-    fits = updateSizes[i] == shownSizes[shift + i] || updateSizes[i].isConstant(1);
-  if (!fits) {
-    Report report = error(Code::E0402, update.range(), "'" + sourceText(range) + "': expected " +
-                                                           renderArray(array->dtype, shownSizes) + ", got " + render(part));
-    for (ArrayRef<Size> list : {ArrayRef<Size>(shownSizes), ArrayRef<Size>(updateSizes)})
-      for (const Size &size : list)
-        noteBirths(report, size);
-    return report;
-  }
-  mlir::Location at = loc(range);
-  VarySet vary = unionOf(unionOf(varyOf(made), plan->vary), varyOf(part));
-  mlir::Value u = broadcastTo(widen(part.as<ArrayValue>()->ssa, vary), shownSizes, update.range());
-  auto partType = tensorType(array->dtype, partSizes, vary);
-  if (u.getType() != partType)
-    u = ReshapeOp::create(builder, at, partType, u);
-  mlir::Value x = widen(array->ssa, vary);
-  SmallVector<int64_t> reversed;
-  for (auto [i, d] : enumerate(plan->dimensions))
-    if (d.reversed)
-      reversed.push_back(i);
-  if (!reversed.empty())
-    x = ReverseOp::create(builder, at, x.getType(), x, reversed);
-  SmallVector<mlir::Value> offsets;
-  SmallVector<int64_t> strides;
-  bool inBounds;
-  rectangle(*this, *plan, range, offsets, strides, inBounds);
-  x = UpdateSliceOp::create(builder, at, x, u, offsets, strides, inBounds);
-  if (!reversed.empty())
-    x = ReverseOp::create(builder, at, x.getType(), x, reversed);
-  return Value::array(x, array->dtype, base.range());
+  return Value::array(ReshapeOp::create(builder, loc(range), tensorType(array->dtype, sizes, vary), slice),
+                      array->dtype, range);
 }
 
 } // namespace pmap::sema

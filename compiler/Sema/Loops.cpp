@@ -1,70 +1,11 @@
-// `for` and `while`: what a loop carries is found by a fixpoint over dtypes and variance (V5), with the body elaborated anew
-// until its end has the types of its beginning. Only the last elaboration stays, in the IR and in the diagnostics.
+// What loops carry, and the scf operations they become.
 #include "compiler/Dialect/IR/PmapOps.h"
-#include "compiler/Sema/Elaborator.h"
+#include "compiler/Sema/LoopBuilder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace llvm;
 
 namespace pmap::sema {
-
-class LoopBuilder {
-public:
-  LoopBuilder(Elaborator &e, SourceRange range, const ast::BlockExpr &body) : e(e), range(range), body(body) {}
-
-  /// `for`: calls `bindIndex` at the start of each elaboration with the index and the variance of the trip count.
-  void buildFor(const Size &low, const Size &high, mlir::Value lowIndex, mlir::Value highIndex, SourceRange boundRange,
-                function_ref<void(mlir::Value index)> bindIndex);
-  /// `while`, and any loop with a `break`. With `highIndex` it counts from `lowIndex` itself.
-  void buildWhile(const ast::Expr *condition, mlir::Value lowIndex, mlir::Value highIndex, VarySet boundVary,
-                  SourceRange boundRange, function_ref<void(mlir::Value index)> bindIndex);
-
-private:
-  Elaborator &e;
-  SourceRange range;
-  const ast::BlockExpr &body;
-
-  struct Variable {
-    VarId id;
-    std::string name;
-    SourceRange range;
-    Value initial;
-    size_t firstLeaf, leafCount;
-  };
-  SmallVector<Variable> variables;
-  SmallVector<Value> initialLeaves;
-  SmallVector<Elaborator::LeafType> types;
-
-  bool collect(std::optional<VarId> flag);
-  bool addVariable(VarId id, StringRef name, SourceRange at);
-  SmallVector<mlir::Type> mlirTypes();
-  void enter(ArrayRef<mlir::BlockArgument> arguments);
-  bool leave(bool &changed, SmallVectorImpl<Value> &finalLeaves);
-  void widenAll(const VarySet &vary);
-  bool settleWeak();
-  SmallVector<mlir::Value> initialValues();
-  SmallVector<mlir::Value> valuesOf(ArrayRef<Value> leaves);
-  void exit(mlir::ValueRange results);
-  void abandon();
-};
-
-static bool containsBreak(const ast::Stmt &s);
-static bool containsBreak(const ast::Expr *e) {
-  if (const auto *block = dyn_cast_or_null<ast::BlockExpr>(e))
-    return any_of(block->statements, [](const ast::StmtPtr &s) { return containsBreak(*s); });
-  if (const auto *conditional = dyn_cast_or_null<ast::IfExpr>(e))
-    return containsBreak(conditional->thenBlock.get()) || containsBreak(conditional->elseBranch.get());
-  return false;
-}
-/// Whether a statement may leave the loop around it; loops within it catch their own.
-static bool containsBreak(const ast::Stmt &s) {
-  if (isa<ast::BreakStmt>(&s))
-    return true;
-  if (const auto *statement = dyn_cast<ast::ExprStmt>(&s))
-    return containsBreak(statement->expr.get());
-  return false;
-}
-bool mayBreak(const ast::Stmt &s) { return containsBreak(s); }
 
 //===----------------------------------------------------------------------===//
 // What is carried
@@ -80,8 +21,9 @@ bool LoopBuilder::addVariable(VarId id, StringRef name, SourceRange at) {
   e.flatten(initial, leaves);
   for (const Value &leaf : leaves) {
     if (!e.isArrayLike(leaf)) {
-      e.error(Code::E0508, at, "a loop cannot assign '" + name + "': it holds " + describeKind(leaf) +
-                                   ", which exists only at compile time");
+      e.error(Code::E0508, at,
+              "a loop cannot assign '" + name + "': it holds " + describeKind(leaf) +
+                  ", which exists only at compile time");
       return false;
     }
     Elaborator::LeafType type;
@@ -108,7 +50,8 @@ bool LoopBuilder::collect(std::optional<VarId> flag) {
       continue; // the assignment itself reports it
     ok &= addVariable(*node->var, name.text, name.range);
   }
-  // An outer loop's `break` inside this body would have to leave both; the flag of each loop is its own, so none is carried.
+  // An outer loop's `break` inside this body would have to leave both; the flag of each loop is its own, so none is
+  // carried.
   return ok;
 }
 
@@ -135,8 +78,9 @@ bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
     if (!after || after.isError())
       return false;
     if (!e.sameForm(variable.initial, after)) {
-      e.error(Code::E0604, variable.range, "the loop changes the form of '" + variable.name + "': expected " +
-                                               e.render(variable.initial) + ", got " + e.render(after));
+      e.error(Code::E0604, variable.range,
+              "the loop changes the form of '" + variable.name + "': expected " + e.render(variable.initial) +
+                  ", got " + e.render(after));
       return false;
     }
     SmallVector<Value> leaves;
@@ -144,7 +88,8 @@ bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
     for (auto [k, leaf] : enumerate(leaves)) {
       Elaborator::LeafType &type = types[variable.firstLeaf + k];
       if (!e.isArrayLike(leaf)) {
-        e.error(Code::E0508, variable.range, "a loop cannot assign " + describeKind(leaf) + " to '" + variable.name + "'");
+        e.error(Code::E0508, variable.range,
+                "a loop cannot assign " + describeKind(leaf) + " to '" + variable.name + "'");
         return false;
       }
       finalLeaves.push_back(leaf);
@@ -154,9 +99,9 @@ bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
         // A weak beginning takes the dtype that the body gives it, unless it is a fraction and the body an integer.
         if (type.weak) {
           if ((isFloat(type.dtype) && !isFloat(*strong)) || !isNumeric(*strong)) {
-            e.error(Code::E0604, variable.range, "the loop changes the dtype of '" + variable.name + "': it begins as " +
-                                                     e.render(initialLeaves[variable.firstLeaf + k]) + " and ends as " +
-                                                     e.render(leaf));
+            e.error(Code::E0604, variable.range,
+                    "the loop changes the dtype of '" + variable.name + "': it begins as " +
+                        e.render(initialLeaves[variable.firstLeaf + k]) + " and ends as " + e.render(leaf));
             ok = false;
             continue;
           }
@@ -165,8 +110,9 @@ bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
           changed = true;
         }
       } else if (strong) {
-        e.error(Code::E0604, variable.range, "the loop changes the dtype of '" + variable.name + "': expected " +
-                                                 dtypeName(type.dtype) + ", got " + dtypeName(*strong));
+        e.error(Code::E0604, variable.range,
+                "the loop changes the dtype of '" + variable.name + "': expected " + dtypeName(type.dtype) + ", got " +
+                    dtypeName(*strong));
         ok = false;
         continue;
       } else if (type.weak && isFraction && !isFloat(type.dtype)) {
@@ -318,7 +264,7 @@ void LoopBuilder::buildFor(const Size &low, const Size &high, mlir::Value lowInd
 void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, mlir::Value highIndex, VarySet boundVary,
                              SourceRange boundRange, function_ref<void(mlir::Value index)> bindIndex) {
   std::optional<VarId> flag;
-  if (containsBreak(&body)) {
+  if (mayBreak(&body)) {
     flag = e.nextVar++;
     e.store[*flag] = Value::boolean(false, range);
   }
@@ -349,7 +295,8 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
     mlir::Value decision, cause;
     std::shared_ptr<const SizeFacts> says;
     VarySet vary = boundVary;
-    // A condition that varies is evaluated a different number of times on each device, so no collective may be in it either.
+    // A condition that varies is evaluated a different number of times on each device, so no collective may be in it
+    // either.
     if (!conditionVary.empty())
       e.varyingRegions.push_back({&test, conditionVary, condition ? condition->range : boundRange,
                                   condition ? "this condition" : "the trip count of this loop", mlir::Value()});
@@ -395,7 +342,8 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
     VarySet regionVary = unionOf(vary, conditionVary);
     SourceRange why = condition ? condition->range : boundRange;
     if (!regionVary.empty())
-      e.varyingRegions.push_back({&work, regionVary, why, condition ? "this condition" : "the trip count of this loop", cause});
+      e.varyingRegions.push_back(
+          {&work, regionVary, why, condition ? "this condition" : "the trip count of this loop", cause});
     SmallVector<Value> leaves;
     bool changed = regionVary != conditionVary, ok = false;
     SmallVector<mlir::Value> yields;
@@ -460,95 +408,6 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
   e.breakFlag = outerFlag;
   if (flag)
     e.store.erase(*flag);
-}
-
-//===----------------------------------------------------------------------===//
-// Statements
-//===----------------------------------------------------------------------===//
-
-void Elaborator::forStatement(const ast::ForStmt &s) {
-  Value iterable = expression(*s.iterable);
-  auto lookAtBody = [&] {
-    // The iterable failed; the body is looked at with what it would bind as erroneous, for its own errors.
-    dryRunReporting([&] {
-      bindPattern(*s.pattern, Value::error(), false);
-      blockExpression(*s.body, /*asStatement=*/true);
-    });
-    for (const ast::Ident &name : ast::assignedVariables(*s.body))
-      if (const ScopeNode *node = lookup(scope, name.text); node && node->var)
-        store[*node->var] = Value::error();
-  };
-  if (iterable.isError())
-    return lookAtBody();
-
-  std::optional<Size> low = Size(0), high;
-  SmallVector<Value> leaves;
-  if (const auto *bounds = iterable.as<RangeValue>()) {
-    low = sizeBound(bounds->low, "the start of a range");
-    high = sizeBound(bounds->high, "the end of a range");
-    if (!low || !high)
-      return lookAtBody();
-  } else if (iterable.is(ValueKind::Int) || iterable.is(ValueKind::Size) ||
-             (isArrayLike(iterable) && rankOf(iterable) == 0)) {
-    error(Code::E0611, s.iterable->range, "expected a range or rows to loop over, got " + render(iterable))
-        .fix(s.iterable->range.startPoint(), "0..");
-    return lookAtBody();
-  } else {
-    // Rows of an array, or of each leaf of a nest.
-    iterable = mapLeavesOf(iterable, [&](const Value &leaf) { return isArrayLike(leaf) ? materialize(leaf) : leaf; });
-    flatten(iterable, leaves);
-    for (const Value &leaf : leaves) {
-      if (leaf.isError())
-        return lookAtBody();
-      if (!isArrayLike(leaf) || rankOf(leaf) == 0) {
-        error(Code::E0611, s.iterable->range, "expected a range or rows to loop over, got " +
-                                                  (isArrayLike(leaf) ? render(leaf) : describeKind(leaf)));
-        return lookAtBody();
-      }
-      Size rows = sizesOf(leaf).front();
-      if (!high)
-        high = rows;
-      else if (!expectEqual(*high, rows, s.iterable->range,
-                            "a loop over several arrays needs as many rows of each: expected " + render(*high) + ", got " +
-                                render(rows)))
-        return lookAtBody();
-    }
-    if (leaves.empty()) {
-      error(Code::E0611, s.iterable->range, "expected a range or rows to loop over, got no value");
-      return lookAtBody();
-    }
-  }
-
-  mlir::Value lowIndex = indexOf(*low, s.iterable->range), highIndex = indexOf(*high, s.iterable->range);
-  SourceRange patternRange = s.pattern->range;
-  const auto *named = dyn_cast<ast::NamePattern>(s.pattern.get());
-  auto bindIndex = [&](mlir::Value index) {
-    SizeSymbol &symbol = newSymbol(named && leaves.empty() ? named->name.str() : "i", patternRange, "the index of this loop");
-    symbol.ssa = index;
-    symbol.low = *low;
-    symbol.high = *high;
-    symbol.nonNegative = provablyNonNegative(*low);
-    symbol.vary = unionOf(varyOf(*low), varyOf(*high));
-    Size position = Size::symbol(symbol.name);
-    if (leaves.empty()) {
-      bindPattern(*s.pattern, Value::size(position, patternRange), false);
-      return;
-    }
-    SmallVector<Value> rows;
-    for (const Value &leaf : leaves)
-      rows.push_back(row(seenFromHere(leaf), position, s.iterable->range));
-    bindPattern(*s.pattern, rebuild(iterable, rows), false);
-  };
-  LoopBuilder loop(*this, s.range, *s.body);
-  if (containsBreak(s.body.get()))
-    loop.buildWhile(nullptr, lowIndex, highIndex, unionOf(varyOf(*low), varyOf(*high)), s.iterable->range, bindIndex);
-  else
-    loop.buildFor(*low, *high, lowIndex, highIndex, s.iterable->range, bindIndex);
-}
-
-void Elaborator::whileStatement(const ast::WhileStmt &s) {
-  LoopBuilder loop(*this, s.range, *s.body);
-  loop.buildWhile(s.condition.get(), {}, {}, {}, s.condition->range, nullptr);
 }
 
 } // namespace pmap::sema

@@ -88,8 +88,8 @@ LoadedModule *Elaborator::importModule(const ast::ImportItem &import, LoadedModu
     return nullptr;
   }
   if (isBeside && !library.empty() && !sys::fs::equivalent(beside, library))
-    warning(Code::E0207, import.moduleRange, "'" + import.module + "' is " + beside.str() +
-                                                 ", which hides the library's module of that name");
+    warning(Code::E0207, import.moduleRange,
+            "'" + import.module + "' is " + beside.str() + ", which hides the library's module of that name");
   std::string path = isBeside ? beside.str().str() : library;
 
   for (auto [i, open] : enumerate(loading))
@@ -156,7 +156,8 @@ Value Elaborator::constant(const ast::ConstItem &decl, LoadedModule &module, Sou
   LoadedModule *savedModule = std::exchange(currentModule, &module);
   Value value = expression(*decl.value);
   if (decl.type && !value.isError())
-    value = checkAgainst(value, *decl.type, {&module, nullptr, false, nullptr}, "'" + decl.name.text + "'", decl.value->range);
+    value = checkAgainst(value, *decl.type, {&module, nullptr, false, nullptr}, "'" + decl.name.text + "'",
+                         decl.value->range);
   scope = savedScope;
   store = savedStore;
   currentModule = savedModule;
@@ -255,7 +256,8 @@ void findRecursion(LoadedModule &module, Elaborator &elaborator) {
         cycle += "'" + frame->function->name.text + "' calls ";
         module.recursive.insert(frame->function);
       }
-      Report report = elaborator.error(Code::E0505, range, "functions cannot recurse: " + cycle + "'" + target->name.text + "'");
+      Report report =
+          elaborator.error(Code::E0505, range, "functions cannot recurse: " + cycle + "'" + target->name.text + "'");
       report.note(SourceRange(), "a loop, `for` or `while`, repeats");
     }
   }

@@ -178,7 +178,7 @@ Value mapBuiltin(CallContext &c) {
       [request](Elaborator &e, ArrayRef<Value> values, SourceRange range) {
         return MapBuilder(e, request, range).run(values);
       },
-      c.range);
+      c.range, function->defaultOf);
 }
 
 } // namespace

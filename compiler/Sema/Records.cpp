@@ -70,8 +70,8 @@ Value Elaborator::withExpression(const ast::WithExpr &e) {
     return Value::error();
   const auto *record = base.as<TupleValue>();
   if (!record || !record->isRecord())
-    return error(Code::E0310, e.record->range, "`with` changes fields of a record, got " +
-                                                   (isArrayLike(base) ? render(base) : describeKind(base)));
+    return error(Code::E0310, e.record->range,
+                 "`with` changes fields of a record, got " + (isArrayLike(base) ? render(base) : describeKind(base)));
   SmallVector<Value, 4> elements = record->elements;
   for (auto &[field, value] : changes) {
     int position = record->find(field->name.text);
@@ -97,8 +97,10 @@ static Value mapLeaves(CallContext &c) {
   SmallVector<SmallVector<Value>> leaves;
   for (const Value &tree : trees->elements) {
     if (!e.sameForm(first, tree))
-      return e.error(Code::E0312, tree.range(), "'map_leaves' zips values of one form: expected the form of " +
-                                                    e.render(first) + ", got " + e.render(tree))
+      return e
+          .error(Code::E0312, tree.range(),
+                 "'map_leaves' zips values of one form: expected the form of " + e.render(first) + ", got " +
+                     e.render(tree))
           .note(first.range(), "the first one");
     e.flatten(tree, leaves.emplace_back());
   }
@@ -151,10 +153,11 @@ static Value ravel(CallContext &c) {
   for (const Value &leaf : *leaves) {
     mlir::Value part = e.widen(leaf.as<ArrayValue>()->ssa, vary);
     auto flat = e.tensorType(dtype, {countOf(e, leaf)}, vary);
-    parts.push_back(part.getType() == flat ? part : ReshapeOp::create(e.builder, e.loc(c.range), flat, part).getResult());
+    parts.push_back(part.getType() == flat ? part
+                                           : ReshapeOp::create(e.builder, e.loc(c.range), flat, part).getResult());
   }
-  mlir::Value whole = parts.size() == 1 ? parts.front()
-                                        : ConcatOp::create(e.builder, e.loc(c.range), parts, 0).getResult();
+  mlir::Value whole =
+      parts.size() == 1 ? parts.front() : ConcatOp::create(e.builder, e.loc(c.range), parts, 0).getResult();
   return Value::array(whole, dtype, c.range);
 }
 

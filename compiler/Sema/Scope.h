@@ -1,5 +1,5 @@
-// Scopes: persistent linked lists of bindings, so that a closure captures what it sees by keeping one pointer, and every
-// branch of a conditional starts from the same place.
+// Scopes: persistent linked lists of bindings, so that a closure captures what it sees by keeping one pointer, and
+// every branch of a conditional starts from the same place.
 #pragma once
 
 #include "compiler/Sema/Value.h"
@@ -12,8 +12,8 @@ using VarId = unsigned;
 
 struct ScopeNode {
   std::string name;
-  Value value;               // of a `let`, parameter or pattern; null for a `var`
-  std::optional<VarId> var;  // of a `var`
+  Value value;              // of a `let`, parameter or pattern; null for a `var`
+  std::optional<VarId> var; // of a `var`
   SourceRange declaration;
   std::shared_ptr<const ScopeNode> outer;
 };

@@ -88,7 +88,8 @@ Value EntryBuilder::make(const ast::Type &type, const Elaborator::TypeContext &i
     }
     if (failed)
       return Value::error();
-    return isRecord ? Value::record(std::move(elements), SmallVector<std::string, 4>(names.begin(), names.end()), range, typeName)
+    return isRecord ? Value::record(std::move(elements), SmallVector<std::string, 4>(names.begin(), names.end()), range,
+                                    typeName)
                     : Value::tuple(std::move(elements), range);
   };
   SmallVector<const ast::Type *> types;
@@ -125,12 +126,14 @@ Value EntryBuilder::make(const ast::Type &type, const Elaborator::TypeContext &i
     return value;
   }
   if (target->hole)
-    return e.error(Code::E0507, type.range, "an entry point fixes the dtype of every parameter: expected a dtype, got '_'");
+    return e.error(Code::E0507, type.range,
+                   "an entry point fixes the dtype of every parameter: expected a dtype, got '_'");
   SmallVector<Size> sizes;
   for (const ast::ExprPtr &size : named.sizes) {
     if (isa<ast::EllipsisExpr>(size.get()) || isa<ast::HoleExpr>(size.get()))
-      return e.error(Code::E0507, size->range, "an entry point fixes the rank and names the sizes of every parameter: expected a size, got '" +
-                                                   e.sourceText(size->range) + "'");
+      return e.error(Code::E0507, size->range,
+                     "an entry point fixes the rank and names the sizes of every parameter: expected a size, got '" +
+                         e.sourceText(size->range) + "'");
     std::optional<Size> found = e.sizeInType(*size, in);
     if (!found)
       return Value::error();
@@ -183,7 +186,8 @@ void Elaborator::elaborateFunction(const ast::FunctionItem &decl, LoadedModule &
   bool failed = false;
   for (const ast::Param &param : decl.params)
     if (!param.type) {
-      error(Code::E0507, param.range, "the parameters of " + kind + " are annotated: expected a type for '" + param.name.text + "'")
+      error(Code::E0507, param.range,
+            "the parameters of " + kind + " are annotated: expected a type for '" + param.name.text + "'")
           .fix(param.name.range.endPoint(), ": f32");
       failed = true;
     }
@@ -191,7 +195,8 @@ void Elaborator::elaborateFunction(const ast::FunctionItem &decl, LoadedModule &
     return;
 
   builder.setInsertionPointToEnd(into.getBody());
-  auto function = mlir::func::FuncOp::create(builder, loc(decl.name.range), decl.name.text, builder.getFunctionType({}, {}));
+  auto function =
+      mlir::func::FuncOp::create(builder, loc(decl.name.range), decl.name.text, builder.getFunctionType({}, {}));
   mlir::Block *block = function.addEntryBlock();
   EntryBuilder entry{*this, *block, {}, {}, {}, isEntry};
   currentModule = &module;
@@ -212,9 +217,12 @@ void Elaborator::elaborateFunction(const ast::FunctionItem &decl, LoadedModule &
     std::optional<std::string> text = defaultText(value);
     if (ok && (!text || entry.leaves.size() != firstLeaf + 1 || !entry.leaves[firstLeaf].sizes.empty()))
       error(Code::E0509, param.defaultValue->range,
-            "the default of a parameter of " + kind + " is a literal of a scalar, got '" + sourceText(param.defaultValue->range) + "'");
+            "the default of a parameter of " + kind + " is a literal of a scalar, got '" +
+                sourceText(param.defaultValue->range) + "'");
     else if (ok) {
-      dryRunReporting([&] { checkAgainst(value, *param.type, in, "the default of '" + param.name.text + "'", param.defaultValue->range); });
+      dryRunReporting([&] {
+        checkAgainst(value, *param.type, in, "the default of '" + param.name.text + "'", param.defaultValue->range);
+      });
       entry.leaves[firstLeaf].defaultText = text;
     }
   }
@@ -244,6 +252,8 @@ void Elaborator::elaborateFunction(const ast::FunctionItem &decl, LoadedModule &
 void Elaborator::finishEntry(mlir::func::FuncOp function, const Value &result, SourceRange at, bool isEntry,
                              function_ref<void(ProgramSignature &)> describe) {
   if (!result || result.isError()) {
+    if (!diagnostics.hasErrors())
+      error(Code::E1201, at, "this failed to compile, and nothing says why");
     function.erase();
     return;
   }
@@ -257,8 +267,9 @@ void Elaborator::finishEntry(mlir::func::FuncOp function, const Value &result, S
   for (auto [leaf, name] : zip(leaves, names)) {
     if (!isArrayLike(leaf)) {
       if (isEntry)
-        error(Code::E0508, at, "'" + signature.name + "' returns " + describeKind(leaf) + (name.empty() ? "" : " in '" + name + "'") +
-                                   ", which exists only at compile time: expected arrays");
+        error(Code::E0508, at,
+              "'" + signature.name + "' returns " + describeKind(leaf) + (name.empty() ? "" : " in '" + name + "'") +
+                  ", which exists only at compile time: expected arrays");
       function.erase();
       return;
     }
@@ -275,7 +286,8 @@ void Elaborator::finishEntry(mlir::func::FuncOp function, const Value &result, S
     signature.results.push_back(std::move(described));
   }
   mlir::func::ReturnOp::create(builder, loc(at), results);
-  function.setType(builder.getFunctionType(function.getBody().getArgumentTypes(), mlir::ValueRange(results).getTypes()));
+  function.setType(
+      builder.getFunctionType(function.getBody().getArgumentTypes(), mlir::ValueRange(results).getTypes()));
   SmallVector<StringRef> symbolNames(signature.symbols.begin(), signature.symbols.end());
   function->setAttr("pmap.sizes", builder.getStrArrayAttr(symbolNames));
   function.walk([&](MapOp) { signature.isParallel = true; });
@@ -311,7 +323,8 @@ void Elaborator::elaborateEntries(LoadedModule &program, mlir::ModuleOp into) {
   unsigned tests = 0;
   for (const ast::ItemPtr &item : program.ast->items) {
     reset();
-    if (const auto *function = dyn_cast<ast::FunctionItem>(item.get()); function && isEntry(*function) && options.entries)
+    if (const auto *function = dyn_cast<ast::FunctionItem>(item.get());
+        function && isEntry(*function) && options.entries)
       elaborateFunction(*function, program, into, /*isEntry=*/true);
     if (const auto *test = dyn_cast<ast::TestItem>(item.get()); test && options.tests)
       elaborateTest(*test, program, into, tests++);
@@ -319,7 +332,8 @@ void Elaborator::elaborateEntries(LoadedModule &program, mlir::ModuleOp into) {
   if (!options.checkAll)
     return;
 
-  // What no entry reached is checked by itself where its parameters say enough; axes that its caller would bring all exist.
+  // What no entry reached is checked by itself where its parameters say enough; axes that its caller would bring all
+  // exist.
   mlir::OwningOpRef<mlir::ModuleOp> aside = mlir::ModuleOp::create(builder, mlir::UnknownLoc::get(&context));
   for (const ast::ItemPtr &item : program.ast->items) {
     reset();
@@ -396,8 +410,9 @@ void Elaborator::checkTypeItem(const ast::TypeItem &item, LoadedModule &module) 
   check(*item.type);
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> elaborate(mlir::MLIRContext &context, const ast::Module &module, SourceManager &sources,
-                                            DiagnosticEngine &diagnostics, const SemaOptions &options) {
+mlir::OwningOpRef<mlir::ModuleOp> elaborate(mlir::MLIRContext &context, const ast::Module &module,
+                                            SourceManager &sources, DiagnosticEngine &diagnostics,
+                                            const SemaOptions &options) {
   mlir::DialectRegistry registry;
   registerDialects(registry);
   context.appendDialectRegistry(registry);

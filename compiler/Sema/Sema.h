@@ -31,9 +31,10 @@ struct SemaOptions {
 };
 
 /// Elaborates a parsed program. The module has one `func.func` per entry point: `@main`, `@<name>` of each export, and
-/// `@test.<k>` with the attribute `pmap.test` (its title) for each test. Null when there was an error; every error of the
-/// program has been reported then. `module` and `sources` must outlive nothing: locations hold copies.
-mlir::OwningOpRef<mlir::ModuleOp> elaborate(mlir::MLIRContext &context, const ast::Module &module, SourceManager &sources,
-                                            DiagnosticEngine &diagnostics, const SemaOptions &options = {});
+/// `@test.<k>` with the attribute `pmap.test` (its title) for each test. Null when there was an error; every error of
+/// the program has been reported then. `module` and `sources` must outlive nothing: locations hold copies.
+mlir::OwningOpRef<mlir::ModuleOp> elaborate(mlir::MLIRContext &context, const ast::Module &module,
+                                            SourceManager &sources, DiagnosticEngine &diagnostics,
+                                            const SemaOptions &options = {});
 
 } // namespace pmap::sema

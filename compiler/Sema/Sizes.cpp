@@ -1,4 +1,5 @@
-// Sizes while a program is elaborated: symbols and their birthplaces, the index values they stand for, and what can be proved.
+// Sizes while a program is elaborated: symbols and their birthplaces, the index values they stand for, and what can be
+// proved.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Elaborator.h"
 #include "llvm/ADT/StringExtras.h"
@@ -42,8 +43,8 @@ Size Elaborator::bindSize(StringRef shown, mlir::Value index, SourceRange birth,
   return Size::symbol(symbol.name);
 }
 
-/// Binds the symbols of a size that exist only as index values so far (indices of loops and comprehensions), so that the
-/// size may stand in a type or in a `pmap.size`.
+/// Binds the symbols of a size that exist only as index values so far (indices of loops and comprehensions), so that
+/// the size may stand in a type or in a `pmap.size`.
 void Elaborator::bindSymbolsOf(const Size &size) {
   for (const std::string &name : size.symbols()) {
     SizeSymbol *symbol = findSymbol(name);
@@ -80,8 +81,8 @@ mlir::Value Elaborator::indexOf(const Size &size, SourceRange range) {
   return SizeOp::create(builder, at, builder.getIndexType(), size.str());
 }
 
-/// The size as instructions; null when it holds an exact quotient, or a division that might be by zero: those need the checks
-/// that `pmap.size` makes.
+/// The size as instructions; null when it holds an exact quotient, or a division that might be by zero: those need the
+/// checks that `pmap.size` makes.
 mlir::Value Elaborator::indexArithmetic(const Size &size, mlir::Location at, SourceRange range) {
   using namespace mlir::arith;
   auto possible = [&](const Size::Term &term) {
@@ -105,7 +106,8 @@ mlir::Value Elaborator::indexArithmetic(const Size &size, mlir::Location at, Sou
       return MaxSIOp::create(builder, at, p, q);
     bool plain = provablyNonNegative(atom.operands[0]);
     if (atom.kind == SizeAtom::FloorDiv)
-      return plain ? DivUIOp::create(builder, at, p, q).getResult() : FloorDivSIOp::create(builder, at, p, q).getResult();
+      return plain ? DivUIOp::create(builder, at, p, q).getResult()
+                   : FloorDivSIOp::create(builder, at, p, q).getResult();
     if (plain)
       return RemUIOp::create(builder, at, p, q);
     // The divisor is positive, so a negative rest is below it by exactly one divisor.
@@ -144,7 +146,8 @@ std::optional<Size> Elaborator::sizeOf(const Value &value, StringRef what) {
   if (const auto *quotient = value.as<FloatValue>(); quotient && quotient->isQuotient) {
     if (quotient->value == std::floor(quotient->value) && std::abs(quotient->value) < 9.0e18)
       return Size(static_cast<int64_t>(quotient->value));
-    error(Code::E0407, value.range(), what + ": the division '" + sourceText(value.range()) + "' is not exact; `//` floors");
+    error(Code::E0407, value.range(),
+          what + ": the division '" + sourceText(value.range()) + "' is not exact; `//` floors");
     return std::nullopt;
   }
   if (const auto *computed = value.as<ArrayValue>(); computed && computed->recipe) {
@@ -170,10 +173,11 @@ std::optional<Size> Elaborator::sizeOf(const Value &value, StringRef what) {
             if (auto earlier = dyn_cast<BindSizeOp>(binding); earlier && isVisible(binding))
               return Size::symbol(earlier.getSymbol());
       SourceRange range = value.range();
-      mlir::Value index = ToIndexOp::create(builder, loc(range), builder.getIndexType(), array->ssa,
-                                            isUnsigned(array->dtype));
+      mlir::Value index =
+          ToIndexOp::create(builder, loc(range), builder.getIndexType(), array->ssa, isUnsigned(array->dtype));
       std::string text = sourceText(range, 24);
-      bool isName = !text.empty() && all_of(text, [](unsigned char c) { return isAlnum(c) || c == '_' || c >= 0x80; }) &&
+      bool isName = !text.empty() &&
+                    all_of(text, [](unsigned char c) { return isAlnum(c) || c == '_' || c >= 0x80; }) &&
                     !isDigit(text.front());
       return bindSize(isName ? text : "size", index, range, "the value of '" + text + "'", varyOf(array->ssa));
     }
@@ -264,8 +268,8 @@ std::shared_ptr<const SizeRecipe> Elaborator::combine(ast::BinaryOp op, const Va
 }
 
 bool Elaborator::isVisible(mlir::Operation *op) const {
-  // Whether what `op` defines may be used at the insertion point: its block holds the insertion point, at any depth. What
-  // was built so far in that block comes before.
+  // Whether what `op` defines may be used at the insertion point: its block holds the insertion point, at any depth.
+  // What was built so far in that block comes before.
   for (mlir::Block *block = builder.getInsertionBlock(); block;) {
     if (block == op->getBlock())
       return true;
@@ -343,9 +347,11 @@ bool Elaborator::nonNegativeByBounds(const Size &size) const {
       const SizeAtom &atom = *term.factors[0].atom;
       const Size &p = atom.operands[0], &q = atom.operands[1];
       Size rest = size - Size(term.coefficient.num) * Size::mod(p, q);
-      bool positive = any_of(facts, [&](const Size &f) { return f == q - Size(1); }) || (q - Size(1)).provablyNonNegative();
+      bool positive =
+          any_of(facts, [&](const Size &f) { return f == q - Size(1); }) || (q - Size(1)).provablyNonNegative();
       if (positive && !(rest == size))
-        return nonNegativeByBounds(term.coefficient.num >= 0 ? rest : rest + Size(term.coefficient.num) * (q - Size(1)));
+        return nonNegativeByBounds(term.coefficient.num >= 0 ? rest
+                                                             : rest + Size(term.coefficient.num) * (q - Size(1)));
     }
   return false;
 }

@@ -1,13 +1,11 @@
 // Statements and blocks: bindings, assignments, asserts, and what may stand alone.
 #include "compiler/Dialect/IR/PmapOps.h"
-#include "compiler/Sema/Elaborator.h"
+#include "compiler/Sema/LoopBuilder.h"
 #include "compiler/Sema/Modules.h"
 
 using namespace llvm;
 
 namespace pmap::sema {
-
-bool mayBreak(const ast::Stmt &s); // Loops.cpp
 
 static bool isUnit(const Value &value) {
   const auto *tuple = value.as<TupleValue>();
@@ -115,9 +113,9 @@ void Elaborator::statement(const ast::Stmt &s) {
   Value value = expression(expr);
   if (value.isError() || isUnit(value))
     return;
-  Report report = error(Code::E0601, s.range, "the value of '" + sourceText(expr.range) + "' is not used: expected a statement, got " +
-                                                  (isArrayLike(value) || value.is(ValueKind::Tuple) ? render(value)
-                                                                                                   : describeKind(value)));
+  Report report = error(Code::E0601, s.range,
+                        "the value of '" + sourceText(expr.range) + "' is not used: expected a statement, got " +
+                            (isArrayLike(value) || value.is(ValueKind::Tuple) ? render(value) : describeKind(value)));
   const auto *binary = dyn_cast<ast::BinaryExpr>(&expr);
   if (binary && binary->op == ast::BinaryOp::Eq && isa<ast::NameExpr>(binary->lhs.get()))
     report.fix(binary->opRange, "=");
@@ -163,7 +161,8 @@ bool Elaborator::bindPattern(const ast::Pattern &pattern, const Value &value, bo
 void Elaborator::letStatement(const ast::LetStmt &s) {
   Value value = expression(*s.value);
   if (isUnit(value) && !isa<ast::TupleExpr>(s.value.get())) {
-    error(Code::E0610, s.value->range, "expected a value, got no value: '" + sourceText(s.value->range) + "' is a statement");
+    error(Code::E0610, s.value->range,
+          "expected a value, got no value: '" + sourceText(s.value->range) + "' is a statement");
     value = Value::error();
   }
   if (value.is(ValueKind::Hole) || value.is(ValueKind::Module)) {
@@ -178,7 +177,8 @@ void Elaborator::letStatement(const ast::LetStmt &s) {
     for (const Value &leaf : leaves)
       for (const Size &size : sizesOf(leaf))
         for (const std::string &name : size.symbols())
-          if (const SizeSymbol *symbol = findSymbol(name); symbol && symbol->dataDependent && !is_contained(lengths, name))
+          if (const SizeSymbol *symbol = findSymbol(name);
+              symbol && symbol->dataDependent && !is_contained(lengths, name))
             lengths.push_back(name);
     if (lengths.size() != s.sizes.size())
       error(Code::E0413, s.sizes.front().range,
@@ -208,9 +208,7 @@ void Elaborator::letStatement(const ast::LetStmt &s) {
 Value Elaborator::replacing(const Value &old, const Value &value, SourceRange range, const std::string &subject) {
   if (old.isError() || value.isError())
     return value;
-  auto show = [&](const Value &v) {
-    return isArrayLike(v) || v.is(ValueKind::Tuple) ? render(v) : describeKind(v);
-  };
+  auto show = [&](const Value &v) { return isArrayLike(v) || v.is(ValueKind::Tuple) ? render(v) : describeKind(v); };
   if (!sameForm(old, value))
     return error(Code::E0604, range, subject + ": expected " + show(old) + ", got " + show(value))
         .note(old.range(), "it was given its type here");
@@ -274,7 +272,8 @@ void Elaborator::assignTo(const ast::Expr &target, const Value &value, SourceRan
       return;
     }
     if (*node->var < firstAssignable) {
-      error(Code::E0603, name->range, "'" + name->name + "' is a variable outside of this function or comprehension, which can only read it")
+      error(Code::E0603, name->range,
+            "'" + name->name + "' is a variable outside of this function or comprehension, which can only read it")
           .note(node->declaration, "'" + name->name + "' is declared here");
       return;
     }
@@ -291,7 +290,8 @@ void Elaborator::assignTo(const ast::Expr &target, const Value &value, SourceRan
     const auto *record = base.as<TupleValue>();
     int position = record ? record->find(field->field.text) : -1;
     if (position < 0) {
-      error(Code::E0310, field->field.range, "expected a field of " + render(base) + ", got '" + field->field.text + "'");
+      error(Code::E0310, field->field.range,
+            "expected a field of " + render(base) + ", got '" + field->field.text + "'");
       return;
     }
     SmallVector<Value, 4> elements = record->elements;
@@ -312,7 +312,8 @@ void Elaborator::assignTo(const ast::Expr &target, const Value &value, SourceRan
 void Elaborator::assignStatement(const ast::AssignStmt &s) {
   Value value = expression(*s.value);
   if (isUnit(value) && !isa<ast::TupleExpr>(s.value.get())) {
-    error(Code::E0610, s.value->range, "expected a value, got no value: '" + sourceText(s.value->range) + "' is a statement");
+    error(Code::E0610, s.value->range,
+          "expected a value, got no value: '" + sourceText(s.value->range) + "' is a statement");
     value = Value::error();
   }
   if (value.isError()) {

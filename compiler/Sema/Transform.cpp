@@ -352,7 +352,7 @@ Value gradBuiltin(CallContext &c) {
       [request](Elaborator &e, ArrayRef<Value> arguments, SourceRange range) {
         return GradBuilder(e, request, range).run(arguments);
       },
-      c.range);
+      c.range, function->defaultOf);
 }
 
 /// The value as a constant to derivatives; takes any nest of records and tuples.

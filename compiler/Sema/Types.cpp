@@ -56,7 +56,8 @@ std::optional<Elaborator::SizeArguments> Elaborator::argumentsOf(const ast::Name
   const ast::TypeItem &decl = *target.decl;
   if (type.sizes.size() != decl.params.size()) {
     error(Code::E0309, type.range,
-          "type '" + decl.name.str() + "' takes " + Twine(decl.params.size()) + " sizes, got " + Twine(type.sizes.size()))
+          "type '" + decl.name.str() + "' takes " + Twine(decl.params.size()) + " sizes, got " +
+              Twine(type.sizes.size()))
         .note(decl.name.range, "declared here");
     return std::nullopt;
   }
@@ -126,7 +127,8 @@ std::optional<Size> Elaborator::sizeInType(const ast::Expr &e, const TypeContext
       return std::nullopt;
     if (in.canBind)
       error(Code::E0413, e.range, "the size '" + name->name + "' stands nowhere alone, so no argument gives it a value")
-          .note(SourceRange(), "a size is bound where it is a whole dimension of a parameter, as in f32[" + name->name + "]");
+          .note(SourceRange(),
+                "a size is bound where it is a whole dimension of a parameter, as in f32[" + name->name + "]");
     else
       error(Code::E0413, e.range, "no size named '" + name->name + "' here");
     return std::nullopt;
@@ -139,8 +141,8 @@ std::optional<Size> Elaborator::sizeInType(const ast::Expr &e, const TypeContext
     std::optional<Size> lhs = sizeInType(*binary->lhs, in, quiet), rhs = sizeInType(*binary->rhs, in, quiet);
     if (!lhs || !rhs)
       return std::nullopt;
-    bool divides = binary->op == ast::BinaryOp::Div || binary->op == ast::BinaryOp::FloorDiv ||
-                   binary->op == ast::BinaryOp::Mod;
+    bool divides =
+        binary->op == ast::BinaryOp::Div || binary->op == ast::BinaryOp::FloorDiv || binary->op == ast::BinaryOp::Mod;
     if (divides && rhs->isConstant(0))
       return fail("a size is divided by zero");
     switch (binary->op) {
@@ -164,7 +166,8 @@ std::optional<Size> Elaborator::sizeInType(const ast::Expr &e, const TypeContext
     StringRef callee = call->calleeName();
     bool isMin = callee == "min" || callee == "minimum", isMax = callee == "max" || callee == "maximum";
     if ((isMin || isMax) && call->args.size() == 2) {
-      std::optional<Size> a = sizeInType(*call->args[0].value, in, quiet), b = sizeInType(*call->args[1].value, in, quiet);
+      std::optional<Size> a = sizeInType(*call->args[0].value, in, quiet),
+                          b = sizeInType(*call->args[1].value, in, quiet);
       if (!a || !b)
         return std::nullopt;
       return isMin ? Size::min(*a, *b) : Size::max(*a, *b);
@@ -188,8 +191,8 @@ static int ellipsisIn(const ast::NamedType &type) {
   return -1;
 }
 
-/// Pairs each dimension of an annotation with a size of the value: calls `visit(expression, size, dimension)`. False when the
-/// ranks do not fit.
+/// Pairs each dimension of an annotation with a size of the value: calls `visit(expression, size, dimension)`. False
+/// when the ranks do not fit.
 static bool pairDimensions(const ast::NamedType &type, ArrayRef<Size> sizes,
                            function_ref<void(const ast::Expr &, const Size &, unsigned)> visit) {
   int ellipsis = ellipsisIn(type);
@@ -245,7 +248,8 @@ void Elaborator::bindSizes(const Value &value, const ast::Type &type, const Type
   });
 }
 
-/// `n+1` against a size solves for an unbound `n`: exactly one unknown name, to the first power, with coefficient 1 or -1.
+/// `n+1` against a size solves for an unbound `n`: exactly one unknown name, to the first power, with coefficient 1 or
+/// -1.
 void Elaborator::solveSizes(const Value &value, const ast::Type &type, const TypeContext &in) {
   const auto *named = dyn_cast<ast::NamedType>(&type);
   if (!value || !named || !isArrayLike(value) || in.arguments)
@@ -290,8 +294,9 @@ Value Elaborator::checkAgainst(const Value &value, const ast::Type &type, const 
     return Value::error();
   const auto *tuple = value.as<TupleValue>();
   auto wrongKind = [&]() -> Value {
-    return error(Code::E0308, at, subject + ": expected " + renderAnnotation(type) + ", got " +
-                                      (isArrayLike(value) || tuple ? render(value) : describeKind(value)))
+    return error(Code::E0308, at,
+                 subject + ": expected " + renderAnnotation(type) + ", got " +
+                     (isArrayLike(value) || tuple ? render(value) : describeKind(value)))
         .note(type.range, "the type is written here");
   };
 
@@ -375,16 +380,17 @@ Value Elaborator::checkAgainst(const Value &value, const ast::Type &type, const 
     if (*expected == size)
       return;
     failed = true;
-    Report report = error(Code::E0401, at, subject + ": expected size " + render(*expected) + " in dimension " +
-                                               Twine(dim) + ", got " + render(size) + " (" + renderAnnotation(type) +
-                                               " against " + render(made) + ")");
+    Report report = error(Code::E0401, at,
+                          subject + ": expected size " + render(*expected) + " in dimension " + Twine(dim) + ", got " +
+                              render(size) + " (" + renderAnnotation(type) + " against " + render(made) + ")");
     report.note(e.range, "'" + sourceText(e.range) + "' stands here");
     noteBirths(report, *expected);
     noteBirths(report, size);
   });
   if (!fits)
-    return error(Code::E0403, at, subject + ": expected " + renderAnnotation(type) + ", of " +
-                                      Twine(named.sizes.size()) + " dimensions, got " + render(made))
+    return error(Code::E0403, at,
+                 subject + ": expected " + renderAnnotation(type) + ", of " + Twine(named.sizes.size()) +
+                     " dimensions, got " + render(made))
         .note(type.range, "the type is written here");
   return failed ? Value::error() : made;
 }

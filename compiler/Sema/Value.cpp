@@ -71,9 +71,7 @@ Value Value::string(std::string text, SourceRange range) { return make<StringVal
 Value Value::list(SmallVector<Value, 4> elements, SourceRange range) {
   return make<ListValue>(std::move(elements), range);
 }
-Value Value::tuple(SmallVector<Value, 4> elements, SourceRange range) {
-  return record(std::move(elements), {}, range);
-}
+Value Value::tuple(SmallVector<Value, 4> elements, SourceRange range) { return record(std::move(elements), {}, range); }
 Value Value::record(SmallVector<Value, 4> elements, SmallVector<std::string, 4> names, SourceRange range,
                     std::string typeName) {
   return make<TupleValue>(std::move(elements), std::move(names), std::move(typeName), range);
@@ -104,7 +102,8 @@ Value makeFunction(std::string name, SmallVector<Parameter, 4> parameters, Funct
 
 static std::string renderWith(const Value &value, function_ref<std::string(ArrayRef<Size>)> sizes) {
   if (const auto *array = value.as<ArrayValue>()) {
-    std::string text = array->weak ? (isFloat(array->dtype) ? "weak float" : "weak integer") : dtypeName(array->dtype).str();
+    std::string text =
+        array->weak ? (isFloat(array->dtype) ? "weak float" : "weak integer") : dtypeName(array->dtype).str();
     SmallVector<Size> shape = sizesOf(array->ssa.getType());
     if (!shape.empty())
       text += sizes(shape);

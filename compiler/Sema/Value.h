@@ -1,5 +1,5 @@
-// What an expression can be while a program is elaborated: an array that exists in the IR, or something that exists only
-// at compile time (a literal, a size, a function, a string, a type). Values are immutable and cheap to copy.
+// What an expression can be while a program is elaborated: an array that exists in the IR, or something that exists
+// only at compile time (a literal, a size, a function, a string, a type). Values are immutable and cheap to copy.
 #pragma once
 
 #include "compiler/Dialect/IR/Layout.h"
@@ -26,8 +26,8 @@ struct LoadedModule;
 struct ScopeNode;
 struct CallContext;
 
-/// The axes over which a value may differ between devices: sorted, without repeats. `unionOf`, `differenceOf` and `isSubset` are
-/// in compiler/Dialect/IR/Layout.h.
+/// The axes over which a value may differ between devices: sorted, without repeats. `unionOf`, `differenceOf` and
+/// `isSubset` are in compiler/Dialect/IR/Layout.h.
 using VarySet = Axes;
 bool contains(llvm::ArrayRef<mlir::StringAttr> set, llvm::StringRef axis);
 
@@ -79,7 +79,8 @@ public:
   static Value withFacts(const Value &boolean, std::shared_ptr<const SizeFacts> facts);
   static Value integer(int64_t v, SourceRange range);
   static Value floating(double v, SourceRange range, bool isQuotient = false);
-  static Value scalar(mlir::Value ssa, DType dtype, SourceRange range, bool weak, std::shared_ptr<const SizeRecipe> recipe);
+  static Value scalar(mlir::Value ssa, DType dtype, SourceRange range, bool weak,
+                      std::shared_ptr<const SizeRecipe> recipe);
   static Value boolean(bool v, SourceRange range);
   static Value size(Size polynomial, SourceRange range);
   static Value string(std::string text, SourceRange range);
@@ -106,9 +107,10 @@ struct ValueData {
   SourceRange range;
 };
 
-/// A tensor of the IR. Its sizes and variance are read from its type (`Elaborator::sizesOf`, `varyOf`); its dtype is kept
-/// here because the IR's integers are signless. A weak array is a computed value that no dtype has claimed yet (`n / 2`,
-/// a loop variable that began as a literal): integers are held as i64, floats as f64, and it converts to whatever it meets.
+/// A tensor of the IR. Its sizes and variance are read from its type (`Elaborator::sizesOf`, `varyOf`); its dtype is
+/// kept here because the IR's integers are signless. A weak array is a computed value that no dtype has claimed yet (`n
+/// / 2`, a loop variable that began as a literal): integers are held as i64, floats as f64, and it converts to whatever
+/// it meets.
 struct ArrayValue : ValueData {
   static constexpr ValueKind kKind = ValueKind::Array;
   ArrayValue(mlir::Value ssa, DType dtype, bool weak, SourceRange range)
@@ -122,15 +124,15 @@ struct ArrayValue : ValueData {
   std::shared_ptr<const SizeFacts> facts;
 };
 
-/// Sizes that are at least 0 where a condition holds, and where it does not. Indexing under `if i > 0 { x[i - 1] }` is proved
-/// in range by them.
+/// Sizes that are at least 0 where a condition holds, and where it does not. Indexing under `if i > 0 { x[i - 1] }` is
+/// proved in range by them.
 struct SizeFacts {
   llvm::SmallVector<Size, 2> whenTrue, whenFalse;
 };
 
-/// The polynomial that an integer scalar is, over placeholders for the scalars it was computed from: `i*b` with `b: i32` is
-/// `i*$0` over `b`. A placeholder becomes a symbol only where the scalar is used as a size, and is checked to be at least 0
-/// there. Likewise `n / 2`, a fraction as a value and an exact quotient as a size.
+/// The polynomial that an integer scalar is, over placeholders for the scalars it was computed from: `i*b` with `b:
+/// i32` is `i*$0` over `b`. A placeholder becomes a symbol only where the scalar is used as a size, and is checked to
+/// be at least 0 there. Likewise `n / 2`, a fraction as a value and an exact quotient as a size.
 struct SizeRecipe {
   Size polynomial;
   llvm::SmallVector<std::pair<std::string, Value>, 2> scalars; // placeholder, the scalar
@@ -178,7 +180,8 @@ struct TupleValue : ValueData {
   static constexpr ValueKind kKind = ValueKind::Tuple;
   TupleValue(llvm::SmallVector<Value, 4> elements, llvm::SmallVector<std::string, 4> names, std::string typeName,
              SourceRange range)
-      : ValueData(kKind, range), elements(std::move(elements)), names(std::move(names)), typeName(std::move(typeName)) {}
+      : ValueData(kKind, range), elements(std::move(elements)), names(std::move(names)), typeName(std::move(typeName)) {
+  }
   llvm::SmallVector<Value, 4> elements;
   llvm::SmallVector<std::string, 4> names;
   std::string typeName;
@@ -210,7 +213,8 @@ struct Parameter {
   bool variadic = false;  // takes the positional arguments that are left, as a tuple
 };
 
-/// Anything that can be called. `call` gets one value per parameter, in order (null where an optional one was not given).
+/// Anything that can be called. `call` gets one value per parameter, in order (null where an optional one was not
+/// given).
 struct FunctionValue : ValueData {
   static constexpr ValueKind kKind = ValueKind::Function;
   using Callee = std::function<Value(Elaborator &, llvm::ArrayRef<Value> arguments, SourceRange callRange)>;
@@ -219,16 +223,15 @@ struct FunctionValue : ValueData {
   std::string name; // for messages: `relu`, `grad(loss)`, `fn(x)`
   llvm::SmallVector<Parameter, 4> parameters;
   Callee call;
-  /// The value of a parameter that was not given; null where the callee copes without. `bindArguments` calls it, so `call` sees
-  /// defaults as if they had been written. A transformed function passes its subject's on.
+  /// The value of a parameter that was not given; null where the callee copes without. `bindArguments` calls it, so
+  /// `call` sees defaults as if they had been written. A transformed function passes its subject's on.
   std::function<Value(Elaborator &, unsigned parameter)> defaultOf;
   /// Set for functions written in Pmap: what the documentation, the signature and the standalone check look at.
   const ast::FunctionItem *decl = nullptr;
   LoadedModule *module = nullptr;
 };
 Value makeFunction(std::string name, llvm::SmallVector<Parameter, 4> parameters, FunctionValue::Callee call,
-                   SourceRange range,
-                   std::function<Value(Elaborator &, unsigned parameter)> defaultOf = nullptr);
+                   SourceRange range, std::function<Value(Elaborator &, unsigned parameter)> defaultOf = nullptr);
 
 struct TypeValue : ValueData {
   static constexpr ValueKind kKind = ValueKind::Type;

@@ -1,0 +1,53 @@
+// Building a loop whose carried types are found by a fixpoint over dtypes and variance (V5): the body is elaborated
+// anew until its end has the types of its beginning. Only the last elaboration stays, in the IR and in the diagnostics.
+#pragma once
+
+#include "compiler/Sema/Elaborator.h"
+
+namespace pmap::sema {
+
+class LoopBuilder {
+public:
+  LoopBuilder(Elaborator &e, SourceRange range, const ast::BlockExpr &body) : e(e), range(range), body(body) {}
+
+  /// `for`: calls `bindIndex` at the start of each elaboration with the index and the variance of the trip count.
+  void buildFor(const Size &low, const Size &high, mlir::Value lowIndex, mlir::Value highIndex, SourceRange boundRange,
+                llvm::function_ref<void(mlir::Value index)> bindIndex);
+  /// `while`, and any loop with a `break`. With `highIndex` it counts from `lowIndex` itself.
+  void buildWhile(const ast::Expr *condition, mlir::Value lowIndex, mlir::Value highIndex, VarySet boundVary,
+                  SourceRange boundRange, llvm::function_ref<void(mlir::Value index)> bindIndex);
+
+private:
+  Elaborator &e;
+  SourceRange range;
+  const ast::BlockExpr &body;
+
+  struct Variable {
+    VarId id;
+    std::string name;
+    SourceRange range;
+    Value initial;
+    size_t firstLeaf, leafCount;
+  };
+  llvm::SmallVector<Variable> variables;
+  llvm::SmallVector<Value> initialLeaves;
+  llvm::SmallVector<Elaborator::LeafType> types;
+
+  bool collect(std::optional<VarId> flag);
+  bool addVariable(VarId id, llvm::StringRef name, SourceRange at);
+  llvm::SmallVector<mlir::Type> mlirTypes();
+  void enter(llvm::ArrayRef<mlir::BlockArgument> arguments);
+  bool leave(bool &changed, llvm::SmallVectorImpl<Value> &finalLeaves);
+  void widenAll(const VarySet &vary);
+  bool settleWeak();
+  llvm::SmallVector<mlir::Value> initialValues();
+  llvm::SmallVector<mlir::Value> valuesOf(llvm::ArrayRef<Value> leaves);
+  void exit(mlir::ValueRange results);
+  void abandon();
+};
+
+/// Whether a statement or block may leave the loop around it; loops within it catch their own.
+bool mayBreak(const ast::Stmt &s);
+bool mayBreak(const ast::Expr *e);
+
+} // namespace pmap::sema
