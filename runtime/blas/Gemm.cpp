@@ -1,8 +1,9 @@
 // C = A B or C += A B on the current device's threads, by single-threaded calls of a BLAS on slices of C.
 //
 // The BLAS's own pool would serve one device at a time; slices on the device's threads do not wait for each other. There is one
-// slice per thread, since each packs the operand they share anew. Slices begin at multiples of every tile size of the BLAS's
-// kernels, so that each element of C is computed alike, to the last bit, whatever the number of threads (tested).
+// slice per thread, since each packs the operand they share anew. So that each element of C is computed alike, to the last bit,
+// whatever the number of threads, slices are multiples of every tile size of the BLAS's kernels and too large for its other
+// algorithm for small matrices, and what remains at the edge is a product of its own (tested on random sizes and threads).
 
 #include "pmap/runtime.h"
 
@@ -22,9 +23,9 @@ void openblas_set_num_threads(int count);
 namespace {
 
 // A slice holds a multiple of this many rows or columns of C: the least common multiple of the kernels' tile sizes.
-constexpr int64_t sliceUnit = 192;
-// Products of at most this many multiplications are one slice.
-constexpr int64_t smallProduct = 1 << 18;
+constexpr int64_t tileUnit = 192;
+// Multiplications in the smallest slice.
+constexpr int64_t leastWork = 1 << 22;
 
 template <typename T> struct Matrix {
   const T *data;
@@ -46,7 +47,7 @@ template <typename T> struct Product {
   T *c;
   int64_t rowStride;
   T beta;
-  int64_t sliceWidth = 0;
+  int64_t extent = 0, sliceWidth = 0;
 
   // Rows [i, i + rows) and columns [j, j + columns) of C.
   void run(int64_t i, int64_t rows, int64_t j, int64_t columns) const {
@@ -65,9 +66,9 @@ template <typename T> struct Product {
     for (int64_t slice = lo; slice < hi; ++slice) {
       int64_t begin = slice * product.sliceWidth;
       if (product.m > product.n)
-        product.run(begin, std::min(product.sliceWidth, product.m - begin), 0, product.n);
+        product.run(begin, std::min(product.sliceWidth, product.extent - begin), 0, product.n);
       else
-        product.run(0, product.m, begin, std::min(product.sliceWidth, product.n - begin));
+        product.run(0, product.m, begin, std::min(product.sliceWidth, product.extent - begin));
     }
   }
 };
@@ -97,12 +98,19 @@ void multiply(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T *c, i
   (void)singleThreaded;
   T *copyOfA, *copyOfB;
   Product<T> product{m, n, k, dense(a, m, k, copyOfA), dense(b, k, n, copyOfB), c, rowStride, T(accumulate ? 1 : 0)};
-  int64_t extent = std::max(m, n), units = (extent + sliceUnit - 1) / sliceUnit, threads = pmap_rt_threads();
-  if (threads < 2 || units < 2 || m * n <= smallProduct / k) {
+  int64_t extent = std::max(m, n), other = std::min(m, n);
+  int64_t unit = tileUnit * std::max<int64_t>(1, (leastWork / tileUnit) / (other * k) + 1);
+  int64_t units = extent / unit, rest = extent - units * unit, threads = pmap_rt_threads();
+  if (units < 2) {
     product.run(0, m, 0, n);
   } else {
-    product.sliceWidth = (units + threads - 1) / threads * sliceUnit;
-    pmap_rt_parallel_for(&Product<T>::runSlices, &product, (extent + product.sliceWidth - 1) / product.sliceWidth, 1);
+    product.extent = extent - rest;
+    product.sliceWidth = (units + threads - 1) / threads * unit;
+    pmap_rt_parallel_for(&Product<T>::runSlices, &product, (product.extent + product.sliceWidth - 1) / product.sliceWidth, 1);
+    if (rest > 0 && m > n)
+      product.run(m - rest, rest, 0, n);
+    else if (rest > 0)
+      product.run(0, m, n - rest, rest);
   }
   pmap_rt_free(copyOfA);
   pmap_rt_free(copyOfB);

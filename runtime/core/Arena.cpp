@@ -8,8 +8,11 @@
 #include <map>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unordered_set>
 
 using namespace pmap::rt;
+
+std::atomic<uint64_t> pmap::rt::currentLaunch{0};
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -52,7 +55,19 @@ int classOf(int64_t bytes) {
 struct LargeCache {
   SpinLock lock;
   std::multimap<uint64_t, BlockHeader *> blocks;
+  std::unordered_set<BlockHeader *> live;
 };
+
+/// All arenas there are.
+struct Arenas {
+  SpinLock lock;
+  std::vector<Arena *> list;
+};
+
+Arenas &arenas() {
+  static Arenas *all = new Arenas;
+  return *all;
+}
 
 LargeCache &largeCache() {
   static LargeCache *cache = new LargeCache;
@@ -60,8 +75,8 @@ LargeCache &largeCache() {
 }
 
 void unmap(BlockHeader *block) {
-  heldBytes.fetch_sub((int64_t)block->mappingBytes, std::memory_order_relaxed);
-  munmap(block->mapping, block->mappingBytes);
+  heldBytes.fetch_sub((int64_t)block->bytes, std::memory_order_relaxed);
+  munmap(block, block->bytes);
 }
 
 BlockHeader *mapLarge(int64_t bytes) {
@@ -86,8 +101,6 @@ BlockHeader *mapLarge(int64_t bytes) {
   heldBytes.fetch_add(bytes, std::memory_order_relaxed);
   auto *block = (BlockHeader *)begin;
   block->bytes = (uint64_t)bytes;
-  block->mapping = begin;
-  block->mappingBytes = (uint64_t)bytes;
   block->sizeClass = -1;
   return block;
 }
@@ -103,6 +116,7 @@ BlockHeader *allocateLarge(int64_t bytes) {
     if (found != cache.blocks.end() && found->first <= (uint64_t)(bytes + bytes / 8)) {
       BlockHeader *block = found->second;
       cache.blocks.erase(found);
+      cache.live.insert(block);
       return block;
     }
     // Nothing fits. The cache shrinks until what is held is near what was once needed at the same time.
@@ -114,7 +128,7 @@ BlockHeader *allocateLarge(int64_t bytes) {
       auto last = std::prev(cache.blocks.end());
       BlockHeader *block = last->second;
       cache.blocks.erase(last);
-      held -= (int64_t)block->mappingBytes;
+      held -= (int64_t)block->bytes;
       block->next = dropped;
       dropped = block;
     }
@@ -128,6 +142,10 @@ BlockHeader *allocateLarge(int64_t bytes) {
   if (!block) {
     Arena::trim();
     block = mapLarge(bytes);
+  }
+  if (block) {
+    Guard guard(cache.lock);
+    cache.live.insert(block);
   }
   return block;
 }
@@ -150,6 +168,11 @@ MemoryStats pmap::rt::memoryStats() { return {liveBytes.load(), peakBytes.load()
 
 void pmap::rt::resetMemoryPeak() { peakBytes.store(liveBytes.load()); }
 
+Arena::Arena() {
+  Guard guard(arenas().lock);
+  arenas().list.push_back(this);
+}
+
 BlockHeader *Arena::allocateSmall(int sizeClass, int64_t bytes) {
   Guard guard(lock);
   if (BlockHeader *block = freeLists[sizeClass]) {
@@ -161,8 +184,11 @@ BlockHeader *Arena::allocateSmall(int sizeClass, int64_t bytes) {
     if (memory == MAP_FAILED)
       return nullptr;
     heldBytes.fetch_add(chunkBytes, std::memory_order_relaxed);
+    if (!chunks.empty())
+      chunks.back().end = bump;
     bump = (char *)memory;
     bumpEnd = (char *)memory + chunkBytes;
+    chunks.push_back({bump, bumpEnd});
   }
   auto *block = (BlockHeader *)bump;
   bump += bytes;
@@ -194,18 +220,22 @@ void *Arena::allocate(int64_t bytes) {
   block->arena = this;
   block->next = nullptr;
   block->references.store(1, std::memory_order_relaxed);
+  block->launch = currentLaunch.load(std::memory_order_relaxed);
   countLive((int64_t)block->bytes);
   return (char *)block + headerBytes;
 }
 
 void Arena::release(void *buffer) {
   BlockHeader *block = headerOf(buffer);
-  if (block->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
-    return;
+  if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    free(block);
+}
+
+void Arena::free(BlockHeader *block) {
   countLive(-(int64_t)block->bytes);
   block->magic = BlockHeader::Free;
 #ifdef PMAP_PLAIN_MALLOC
-  free(block);
+  ::free(block);
 #else
   if (block->sizeClass >= 0) {
     Arena *arena = block->arena;
@@ -216,8 +246,36 @@ void Arena::release(void *buffer) {
   }
   LargeCache &cache = largeCache();
   Guard guard(cache.lock);
+  cache.live.erase(block);
   cache.blocks.emplace(block->bytes, block);
 #endif
+}
+
+void Arena::releaseLaunch(uint64_t launch) {
+  std::vector<BlockHeader *> left;
+  {
+    LargeCache &cache = largeCache();
+    Guard guard(cache.lock);
+    for (BlockHeader *block : cache.live)
+      if (block->launch == launch)
+        left.push_back(block);
+  }
+  {
+    Guard guard(arenas().lock);
+    for (Arena *arena : arenas().list) {
+      Guard inner(arena->lock);
+      for (size_t i = 0; i < arena->chunks.size(); ++i) {
+        char *end = i + 1 == arena->chunks.size() ? arena->bump : arena->chunks[i].end;
+        for (char *at = arena->chunks[i].begin; at < end; at += ((BlockHeader *)at)->bytes) {
+          auto *block = (BlockHeader *)at;
+          if (block->magic == BlockHeader::Live && block->launch == launch)
+            left.push_back(block);
+        }
+      }
+    }
+  }
+  for (BlockHeader *block : left)
+    free(block);
 }
 
 void Arena::retain(void *buffer) { headerOf(buffer)->references.fetch_add(1, std::memory_order_relaxed); }

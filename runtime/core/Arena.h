@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace pmap::rt {
 
@@ -43,9 +44,11 @@ struct alignas(64) BlockHeader {
   BlockHeader *next; ///< In a free list.
   int32_t sizeClass; ///< -1 for a large block.
   std::atomic<int32_t> references;
-  void *mapping; ///< Start of a large block's mapping.
-  uint64_t mappingBytes;
+  uint64_t launch; ///< During which it was made; see releaseLaunch.
 };
+
+/// The launch that runs now; 0 for none. Set by the one thread that launches.
+extern std::atomic<uint64_t> currentLaunch;
 
 /// Memory counters of the process.
 struct MemoryStats {
@@ -58,7 +61,7 @@ void resetMemoryPeak();
 /// Arenas live as long as the process, because values may outlive the devices that made them.
 class Arena {
 public:
-  Arena() = default;
+  Arena();
   Arena(const Arena &) = delete;
   /// A 64-byte aligned buffer with one reference, or null when the system has no more memory.
   void *allocate(int64_t bytes);
@@ -76,11 +79,20 @@ public:
   /// Gives all cached large blocks back to the system.
   static void trim();
 
+  /// Frees what a launch made and did not free, after it failed: unwinding frees nothing, and a session or a test run goes on.
+  /// No thread may use any of it any more.
+  static void releaseLaunch(uint64_t launch);
+
 private:
   static constexpr int ClassCount = 48;
   SpinLock lock;
   BlockHeader *freeLists[ClassCount] = {};
   char *bump = nullptr, *bumpEnd = nullptr;
+  struct Chunk {
+    char *begin, *end; ///< Blocks follow each other from `begin`; the last chunk's end at `bump`.
+  };
+  std::vector<Chunk> chunks;
+  static void free(BlockHeader *block);
 
   BlockHeader *allocateSmall(int sizeClass, int64_t bytes);
 };

@@ -176,11 +176,17 @@ int32_t pmap_rt_call(pmap_packed fn, void **args) {
   thread.device = all.host;
   thread.run = nullptr;
   thread.inPiece = false;
+  static std::atomic<uint64_t> launches{0};
+  uint64_t outerLaunch = currentLaunch.load(), launch = ++launches;
+  currentLaunch.store(launch);
   UnwindTarget target(all.error);
   if (!setjmp(target.buffer)) {
     fn(args);
     target.leave();
+  } else {
+    Arena::releaseLaunch(launch);
   }
+  currentLaunch.store(outerLaunch);
   thread.device = outer.device;
   thread.run = outer.run;
   thread.inPiece = outer.inPiece;

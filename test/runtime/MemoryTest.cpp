@@ -74,6 +74,28 @@ TEST(Memory, LargeBuffersAreReused) {
   pmap_rt_free(second);
 }
 
+TEST(Memory, AFailedLaunchGivesBackWhatItMade) {
+  void *kept[2];
+  ASSERT_EQ(launch([&] {
+              kept[0] = pmap_rt_alloc(100);
+              kept[1] = pmap_rt_alloc(1 << 20);
+            }),
+            "");
+  int64_t before = stats().live_bytes;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    std::string message = launch([] {
+      pmap_rt_free(pmap_rt_alloc(200));
+      for (int i = 0; i < 1000; ++i)
+        pmap_rt_alloc(i * 200);
+      pmap_rt_fail(nullptr, PMAP_FAIL_ASSERT, 0, 0, 0);
+    });
+    EXPECT_NE(message, "");
+    EXPECT_EQ(stats().live_bytes, before);
+  }
+  pmap_rt_free(kept[0]);
+  pmap_rt_free(kept[1]);
+}
+
 TEST(Memory, HoldsNearThePeakOnly) {
   pmap_rt_stop();
   pmap_rt_reset_stats();

@@ -228,7 +228,7 @@ void pmap_rt_stop(void);
 void pmap_rt_set_timeout(double seconds);
 
 /// Runs a packed function as a launch. Returns 0; or 1 after a run-time error, whose rendered message (several lines, final
-/// newline included) is then `pmap_rt_error_message()` until the next launch. Buffers made before the failure are leaked.
+/// newline included) is then `pmap_rt_error_message()` until the next launch. Buffers that a failed launch made are freed.
 int32_t pmap_rt_call(pmap_packed fn, void **args);
 const char *pmap_rt_error_message(void);
 
