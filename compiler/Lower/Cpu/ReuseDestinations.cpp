@@ -29,14 +29,29 @@ Value carriedValue(Operation *yield, unsigned index) {
   return Value();
 }
 
+// The array that `value` is an update of, as far back as the updates go.
+Value beforeUpdates(Value value) {
+  while (auto update = value.getDefiningOp<DestinationStyleOpInterface>()) {
+    Value before = update.getTiedOpOperand(cast<OpResult>(value))->get();
+    auto generic = dyn_cast<linalg::GenericOp>(*update);
+    if (generic && writesFreshTensor(generic, cast<OpResult>(value).getResultNumber()))
+      break;
+    value = before;
+  }
+  return value;
+}
+
 void reuseCarried(Operation *yield) {
   for (OpOperand &operand : yield->getOpOperands()) {
-    auto generic = operand.get().getDefiningOp<linalg::GenericOp>();
+    if (!isa<RankedTensorType>(operand.get().getType()))
+      continue;
+    Value made = beforeUpdates(operand.get());
+    auto generic = made.getDefiningOp<linalg::GenericOp>();
     if (!generic || generic->getBlock() != yield->getBlock())
       continue;
-    unsigned index = cast<OpResult>(operand.get()).getResultNumber();
+    unsigned index = cast<OpResult>(made).getResultNumber();
     Value carried = carriedValue(yield, operand.getOperandNumber());
-    if (carried && carried.getType() == operand.get().getType() && writesFreshTensor(generic, index))
+    if (carried && carried.getType() == made.getType() && writesFreshTensor(generic, index))
       generic.getDpsInitOperand(index)->set(carried);
   }
 }
