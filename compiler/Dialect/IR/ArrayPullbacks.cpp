@@ -42,14 +42,15 @@ Value exclusiveProduct(OpBuilder &builder, Location loc, Value x, int64_t dim) {
 
 } // namespace
 
-Value pmap::pullProduct(OpBuilder &builder, Location loc, Value x, int64_t dim, Value stretched) {
+Value pmap::pullProduct(Operation *op, OpBuilder &builder, Value x, int64_t dim, Value stretched) {
+  Location loc = op->getLoc();
   auto type = cast<RankedTensorType>(x.getType());
   auto reversed = [&](Value value) -> Value {
     return ReverseOp::create(builder, loc, type, value, builder.getDenseI64ArrayAttr(dim));
   };
   Expr before(builder, loc, exclusiveProduct(builder, loc, x, dim));
   Expr after(builder, loc, reversed(exclusiveProduct(builder, loc, reversed(x), dim)));
-  return before.with(stretched) * (before * after);
+  return scaleCotangent(op, before.with(stretched), before * after);
 }
 
 LogicalResult BroadcastOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
@@ -88,7 +89,7 @@ LogicalResult ReduceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents,
     Expr wins = select(x.compare(arith::CmpFPredicate::OEQ, extremum), x.number(1), x.number(0));
     Value count = ReduceOp::create(builder, loc, ReductionKind::Sum, wins, getDims());
     Expr share = wins / wins.with(stretch(builder, loc, count, type, getDims()));
-    result.push_back(x.with(stretched) * share);
+    result.push_back(scaleCotangent(*this, x.with(stretched), share));
     return success();
   }
   case ReductionKind::Prod: {
@@ -109,7 +110,7 @@ LogicalResult ReduceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents,
     Value moved = TransposeOp::create(builder, loc, getInput(), perm);
     Value x = ReshapeOp::create(builder, loc, mergedType, moved);
     Value ct = stretch(builder, loc, cotangents.front(), mergedType, last);
-    Value dx = ReshapeOp::create(builder, loc, moved.getType(), pullProduct(builder, loc, x, last, ct));
+    Value dx = ReshapeOp::create(builder, loc, moved.getType(), pullProduct(*this, builder, x, last, ct));
     result.push_back(TransposeOp::create(builder, loc, dx, invertPermutation(perm)));
     return success();
   }
@@ -148,14 +149,38 @@ LogicalResult ScanOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, C
       return SliceOp::create(builder, loc, row, value, offsets, /*inBounds=*/true);
     };
     Expr g(builder, loc, loop.getRegionIterArg(1));
-    Expr next = g.with(rowOf(cotangents.front())) + g.with(loop.getRegionIterArg(2)) * g;
+    Expr later = g.with(scaleCotangent(*this, g, g.with(loop.getRegionIterArg(2))));
+    Expr next = g.with(rowOf(cotangents.front())) + later;
     Value sums = UpdateSliceOp::create(builder, loc, loop.getRegionIterArg(0), next, offsets, /*inBounds=*/true);
     scf::YieldOp::create(builder, loc, ValueRange{sums, next, rowOf(getInput())});
   }
   Expr g(builder, loc, loop.getResult(0));
-  result.push_back(g * g.with(exclusiveProduct(builder, loc, getInput(), dim)));
+  result.push_back(scaleCotangent(*this, g, g.with(exclusiveProduct(builder, loc, getInput(), dim))));
   return success();
 }
+
+namespace {
+
+// In a contraction that a `where` may not take: `operand` with zeros where the cotangent is zero along all of `summed`, so
+// that what is not taken adds nothing, NaN or not. Dimension `dims[i]` of the operand is what dimension i of the cotangent
+// is once `summed` is dropped.
+Value withoutMasked(OpBuilder &builder, Location loc, Value operand, Value cotangent, ArrayRef<int64_t> summed,
+                    ArrayRef<int64_t> dims) {
+  Expr ct(builder, loc, cotangent), x = ct.with(operand);
+  Value taken = ct.compare(arith::CmpFPredicate::UNE, 0);
+  if (!summed.empty())
+    taken = ReduceOp::create(builder, loc, ReductionKind::Or, taken, summed);
+  // A broadcast's dimensions increase: the kept ones are put in the operand's order first.
+  SmallVector<int64_t> perm = llvm::to_vector(llvm::seq<int64_t>(dims.size())), sorted(dims);
+  llvm::sort(perm, [&](int64_t a, int64_t b) { return dims[a] < dims[b]; });
+  llvm::sort(sorted);
+  taken = TransposeOp::create(builder, loc, taken, perm);
+  RankedTensorType mask = withElementType(x.type(), builder.getI1Type());
+  taken = BroadcastOp::create(builder, loc, mask, taken, sorted);
+  return select(ct.with(taken), x, x.number(0));
+}
+
+} // namespace
 
 LogicalResult DotOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
   Location loc = getLoc();
@@ -188,12 +213,17 @@ LogicalResult DotOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Co
     return TransposeOp::create(builder, loc, value, invertPermutation(dims));
   };
 
-  Value dLhs = DotOp::create(builder, loc, ct, getRhs(), ctBatch, getRhsBatch(), ctRhs, rhsRest);
+  Value lhs = getLhs(), rhs = getRhs();
+  if ((*this)->hasAttr(kMaskedAttr)) {
+    lhs = withoutMasked(builder, loc, lhs, ct, ctRhs, concat(getLhsBatch(), lhsRest));
+    rhs = withoutMasked(builder, loc, rhs, ct, ctLhs, concat(getRhsBatch(), rhsRest));
+  }
+  Value dLhs = DotOp::create(builder, loc, ct, rhs, ctBatch, getRhsBatch(), ctRhs, rhsRest);
   SmallVector<int64_t> lhsDims =
       concat(concat(getLhsBatch(), lhsRest), pairedInOrder(getRhsContract(), getLhsContract()));
   result.push_back(inOperandOrder(dLhs, lhsDims));
 
-  Value dRhs = DotOp::create(builder, loc, getLhs(), ct, getLhsBatch(), ctBatch, lhsRest, ctLhs);
+  Value dRhs = DotOp::create(builder, loc, lhs, ct, getLhsBatch(), ctBatch, lhsRest, ctLhs);
   SmallVector<int64_t> rhsDims =
       concat(concat(getRhsBatch(), pairedInOrder(getLhsContract(), getRhsContract())), rhsRest);
   result.push_back(inOperandOrder(dRhs, rhsDims));

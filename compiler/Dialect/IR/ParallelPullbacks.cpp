@@ -83,7 +83,7 @@ struct AllReduceRule {
     // With groups every member holds a cotangent of its own: the group's is their sum.
     Value total = op.getGroups() ? reduced(ReductionKind::Sum, cotangent, over) : cotangent;
     Expr ct = mine.with(like(total, mine.type()));
-    return like(ct * (wins / count), x.getType());
+    return like(scaleCotangent(op, ct, wins / count), x.getType());
   }
 
   // By the products over the devices before and after each (G2): gathered, pulled back, and each takes its own.
@@ -103,7 +103,7 @@ struct AllReduceRule {
       RankedTensorType all = makeTensorType(mineType.getElementType(), sizes, differenceOf(varyOf(mineType), axis));
       Value gathered = AllGatherOp::create(builder, loc(), all, mine, axis, builder.getI64IntegerAttr(0), UnitAttr());
       Value stretched = BroadcastOp::create(builder, loc(), all, ct);
-      Value pulled = pullProduct(builder, loc(), gathered, 0, stretched);
+      Value pulled = pullProduct(op, builder, gathered, 0, stretched);
       ct = like(ownBlock(pulled, axis, mineType), partial[i].getType());
     }
     return ct;

@@ -15,7 +15,7 @@ inline llvm::SmallVector<int64_t> invertPermutation(llvm::ArrayRef<int64_t> perm
 
 /// The cotangent of x where its elements along `dim` are multiplied and `stretched` is the product's cotangent,
 /// stretched to x's type. Exact where elements are zero.
-mlir::Value pullProduct(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, int64_t dim,
+mlir::Value pullProduct(mlir::Operation *op, mlir::OpBuilder &builder, mlir::Value x, int64_t dim,
                         mlir::Value stretched);
 
 } // namespace pmap

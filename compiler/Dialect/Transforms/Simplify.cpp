@@ -16,8 +16,8 @@ using namespace pmap;
 
 namespace {
 
-// The canonicalization patterns of the elementwise dialects, and ours. Not scf's: they turn an `if` into a select of
-// whole arrays, which computes the side not taken.
+// The canonicalization patterns of the elementwise dialects, and ours. Not scf's: they turn an `if` that yields outer arrays
+// into an elementwise select, a copy where there was none.
 void populatePatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   context->getLoadedDialect<arith::ArithDialect>()->getCanonicalizationPatterns(patterns);
