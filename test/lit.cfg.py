@@ -35,6 +35,8 @@ config.environment["PATH"] = os.pathsep.join(
 )
 # Tests must neither read nor fill the user's cache.
 config.environment["PMAPC_CACHE"] = os.path.join(build, "test-cache")
+# Every pass is verified in tests.
+config.environment["PMAPC_VERIFY"] = "1"
 config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 config.environment["EXAMPLES"] = os.path.join(root, "examples")
 config.environment["OPENBLAS_NUM_THREADS"] = "1"

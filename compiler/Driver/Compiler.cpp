@@ -17,6 +17,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <cstdlib>
+
 namespace pmap {
 namespace {
 
@@ -103,7 +105,8 @@ mlir::OwningOpRef<mlir::ModuleOp> Compiler::elaborate(const ast::Module &module)
 bool Compiler::run(mlir::ModuleOp module, llvm::function_ref<void(mlir::OpPassManager &)> build, llvm::StringRef what) {
   MlirDiagnostics handler(context(), sources, diagnostics, options.debug);
   mlir::PassManager pm(&context());
-  pm.enableVerifier(options.debug);
+  // Verifying after every pass takes as long as the passes, so a user's compilation does without; the tests ask for it.
+  pm.enableVerifier(options.debug || std::getenv("PMAPC_VERIFY"));
   build(pm);
   if (mlir::succeeded(pm.run(module)))
     return true;
