@@ -412,6 +412,7 @@ private:
   mutable unsigned proofSteps = 0;
   bool nonNegativeByBounds(const Size &size) const;
   mlir::Value indexArithmetic(const Size &size, mlir::Location at, SourceRange range);
+  Value sizeParameter(const Value &argument, const Value &size, const ast::Param &param);
   void elaborateFunction(const ast::FunctionItem &decl, LoadedModule &module, mlir::ModuleOp into, bool isEntry);
   void elaborateTest(const ast::TestItem &test, LoadedModule &module, mlir::ModuleOp into, unsigned number);
   void finishEntry(mlir::func::FuncOp function, const Value &result, SourceRange at, bool isEntry,

@@ -11,10 +11,23 @@ using namespace llvm;
 namespace pmap::sema {
 
 std::optional<StringRef> nearest(StringRef name, ArrayRef<StringRef> candidates) {
+  // Any letter is one away from any other, which says nothing.
+  if (name.size() < 2)
+    return std::nullopt;
+  // Two neighbours that changed places are one mistake.
+  auto isSwap = [&](StringRef candidate) {
+    if (candidate.size() != name.size())
+      return false;
+    size_t first = 0;
+    while (first < name.size() && name[first] == candidate[first])
+      ++first;
+    return first + 1 < name.size() && name[first] == candidate[first + 1] && name[first + 1] == candidate[first] &&
+           name.drop_front(first + 2) == candidate.drop_front(first + 2);
+  };
   unsigned best = name.size() < 3 ? 1 : name.size() / 3; // a third of the letters may be wrong
   std::optional<StringRef> found;
   for (StringRef candidate : candidates) {
-    unsigned distance = name.edit_distance(candidate, /*AllowReplacements=*/true, best);
+    unsigned distance = isSwap(candidate) ? 1 : name.edit_distance(candidate, /*AllowReplacements=*/true, best);
     if (distance <= best && candidate != name && (!found || distance < best)) {
       best = distance;
       found = candidate;

@@ -180,6 +180,20 @@ static std::string declarationText(Elaborator &e, const ast::FunctionItem &decl)
   return kept.rtrim().str();
 }
 
+/// The integer parameter `n: i32` beside `x: f32[n]` is that size, which is checked where both come from the loader.
+Value Elaborator::sizeParameter(const Value &argument, const Value &size, const ast::Param &param) {
+  const auto *array = argument.as<ArrayValue>();
+  if (!array || !isInteger(array->dtype) || rankOf(argument) != 0)
+    return argument;
+  mlir::Location at = loc(param.name.range);
+  Value known = Value::size(*sizeOf(size, param.name.text), param.name.range);
+  mlir::Value same = mlir::arith::CmpIOp::create(builder, at, mlir::arith::CmpIPredicate::eq, array->ssa,
+                                                 tensorOf(convert(known, array->dtype, param.name.range)));
+  AssertOp::create(builder, at, same, "the argument '" + param.name.text + "' is not the size '" + param.name.text +
+                                          "' of the arrays beside it");
+  return known;
+}
+
 void Elaborator::elaborateFunction(const ast::FunctionItem &decl, LoadedModule &module, mlir::ModuleOp into,
                                    bool isEntry) {
   StringRef kind = decl.name.text == "main" ? "main" : "an `export fn`";
@@ -233,6 +247,9 @@ void Elaborator::elaborateFunction(const ast::FunctionItem &decl, LoadedModule &
 
   Value result;
   builder.setInsertionPointToEnd(block);
+  for (auto [param, argument] : zip(decl.params, arguments))
+    if (auto size = entry.binds.find(param.name.text); size != entry.binds.end())
+      argument = sizeParameter(argument, size->second, param);
   result = callBound(callee, arguments, SourceRange());
   SourceRange at = decl.body->range;
   if (const auto *body = dyn_cast<ast::BlockExpr>(decl.body.get()); body && body->result())
