@@ -1,0 +1,63 @@
+// RUN: %pmap-opt %s --pmap-cpu-insert-frees | FileCheck %s
+
+func.func private @use(memref<?xf32>)
+
+// A buffer is freed after its last use, not at the end of its block.
+// CHECK-LABEL: func.func @last_use
+// CHECK: %[[A:.*]] = memref.alloc
+// CHECK: call @use(%[[A]])
+// CHECK-NEXT: memref.dealloc %[[A]]
+// CHECK: %[[B:.*]] = memref.alloc
+// CHECK: return %[[B]]
+func.func @last_use(%n: index) -> memref<?xf32> {
+  %a = memref.alloc(%n) : memref<?xf32>
+  func.call @use(%a) : (memref<?xf32>) -> ()
+  %b = memref.alloc(%n) : memref<?xf32>
+  func.call @use(%b) : (memref<?xf32>) -> ()
+  return %b : memref<?xf32>
+}
+
+// A loop that makes a new buffer in each trip hands it on and frees the old one.
+// CHECK-LABEL: func.func @carried
+// CHECK: scf.for {{.*}} iter_args(%[[OLD:.*]] = %{{.*}})
+// CHECK: %[[NEW:.*]] = memref.alloc
+// CHECK: memref.copy %[[OLD]], %[[NEW]]
+// CHECK-NEXT: memref.dealloc %[[OLD]]
+// CHECK-NEXT: scf.yield %[[NEW]]
+func.func @carried(%n: index, %steps: index) -> memref<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = memref.alloc(%n) : memref<?xf32>
+  %r = scf.for %i = %c0 to %steps step %c1 iter_args(%x = %a) -> (memref<?xf32>) {
+    %b = memref.alloc(%n) : memref<?xf32>
+    memref.copy %x, %b : memref<?xf32> to memref<?xf32>
+    scf.yield %b : memref<?xf32>
+  }
+  return %r : memref<?xf32>
+}
+
+// An argument is the caller's: what a branch or a function hands on without owning it is retained.
+// CHECK-LABEL: func.func @branch
+// CHECK: scf.if
+// CHECK: memref.alloc
+// CHECK: } else {
+// CHECK: llvm.call @pmap_rt_retain
+func.func @branch(%c: i1, %n: index, %x: memref<?xf32>) -> memref<?xf32> {
+  %r = scf.if %c -> (memref<?xf32>) {
+    %a = memref.alloc(%n) : memref<?xf32>
+    scf.yield %a : memref<?xf32>
+  } else {
+    scf.yield %x : memref<?xf32>
+  }
+  return %r : memref<?xf32>
+}
+
+// A small buffer of constant size is on the stack.
+// CHECK-LABEL: func.func @small
+// CHECK: memref.alloca
+// CHECK-NOT: memref.dealloc
+func.func @small() -> f32 {
+  %a = memref.alloc() : memref<f32>
+  %r = memref.load %a[] : memref<f32>
+  return %r : f32
+}
