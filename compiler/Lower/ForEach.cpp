@@ -47,7 +47,7 @@ void Translator::extend(IndexSpace &space, ForEachOp op) {
 // Elements as inputs
 //===--------------------------------------------------------------------------------------------------------------===//
 
-bool Translator::addInput(ExtractOp extract, const IndexSpace &space, KernelInputs &kernel) {
+bool Translator::addInput(ExtractOp extract, const IndexSpace &space, KernelInputs &kernel, bool readInOrder) {
   if (!space.isOutside(extract.getInput()))
     return false;
   Location loc = extract.getLoc();
@@ -83,9 +83,12 @@ bool Translator::addInput(ExtractOp extract, const IndexSpace &space, KernelInpu
   if (isPart)
     array = tensor::ExtractSliceOp::create(b, loc, RankedTensorType::get(shape, type.getElementType()), array, offsets,
                                            counts, strides);
+  Operand input{array, AffineMap::get(space.rank(), 0, exprs, b.getContext())};
+  if (readInOrder)
+    input = inOrder(input, loc);
   kernel.inputOf[extract] = kernel.inputs.size();
-  kernel.inputs.push_back(array);
-  kernel.maps.push_back(AffineMap::get(space.rank(), 0, exprs, b.getContext()));
+  kernel.inputs.push_back(input.base);
+  kernel.maps.push_back(input.map);
   return true;
 }
 
@@ -103,7 +106,7 @@ LogicalResult Translator::translateScalarForEach(const IndexSpace &space) {
   KernelInputs kernel;
   for (Operation &inner : space.body()) {
     if (auto extract = dyn_cast<ExtractOp>(inner))
-      addInput(extract, space, kernel);
+      addInput(extract, space, kernel, /*readInOrder=*/true);
     else if (auto reduce = dyn_cast<ReduceOp>(inner))
       addReduction(reduce, space, kernel);
   }
@@ -200,7 +203,7 @@ void Translator::addReduction(ReduceOp reduce, const IndexSpace &space, KernelIn
   extend(whole, inner);
   hoistChecks(whole);
   KernelInputs elements;
-  auto isInput = [&](ExtractOp extract) { return addInput(extract, whole, elements); };
+  auto isInput = [&](ExtractOp extract) { return addInput(extract, whole, elements, /*readInOrder=*/false); };
   auto isChecked = [&](Operation *op) {
     auto narrow = dyn_cast<FromIndexOp>(op);
     auto check = dyn_cast<CheckedIndexOp>(op);

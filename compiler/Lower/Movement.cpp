@@ -137,8 +137,10 @@ void Translator::translatePad(PadOp op) {
   Value array = tensor(op.getInput());
   Value filled = linalg::FillOp::create(b, loc, margin, emptyLike(type, loc)).getResult(0);
   SmallVector<OpFoldResult> offsets, strides(type.getRank(), b.getIndexAttr(1));
-  for (Attribute low : op.getLow())
-    offsets.push_back(mixedSize(*Size::parse(cast<StringAttr>(low).getValue()), loc));
+  for (StringRef low : op.getLow().getAsValueRange<StringAttr>())
+    offsets.push_back(dimension(*Size::parse(low), loc));
+  for (StringRef high : op.getHigh().getAsValueRange<StringAttr>())
+    (void)dimension(*Size::parse(high), loc);
   set(op, tensor::InsertSliceOp::create(b, loc, array, filled, offsets, mixedSizes(op.getInput().getType(), loc), strides));
 }
 
@@ -170,6 +172,9 @@ void Translator::translateSlice(SliceOp op) {
   auto type = cast<RankedTensorType>(op.getType());
   if (!op.getInBounds())
     checkSlice(op, op.getInput(), type, op.getOffsets(), op.getStrides());
+  // A slice within bounds has no negative size.
+  for (const Size &size : sizesOf(type))
+    (void)sizes.takeUncheckedSign(size);
   View source = view(op.getInput());
   if (!isa<TensorType>(source.base.getType()))
     return setView(op, source.base, AffineMap::get(type.getRank(), 0, {}, b.getContext()));

@@ -7,12 +7,45 @@ using namespace mlir;
 
 namespace pmap {
 
+/// The order that all arrays of the result's rank have in memory, when it is one and the same and not the result's own.
+AffineMap Translator::commonOrder(ArrayRef<PointOperand> operands, RankedTensorType type) {
+  AffineMap order;
+  if (llvm::is_contained(type.getShape(), 1))
+    return {};
+  for (const PointOperand &operand : operands) {
+    if (operand.map)
+      return {};
+    auto operandType = dyn_cast<RankedTensorType>(operand.old.getType());
+    if (!operandType || !isa<TensorType>(view(operand.old).base.getType()))
+      continue;
+    AffineMap map = view(operand.old).map;
+    if (map.getNumResults() < map.getNumDims())
+      continue;
+    if (!map.isPermutation() || map.isIdentity() || (order && order != map))
+      return {};
+    order = map;
+  }
+  return order;
+}
+
 void Translator::pointwise(Value oldResult, ArrayRef<PointOperand> operands, Body body) {
   Location loc = oldResult.getLoc();
   auto type = cast<RankedTensorType>(oldResult.getType());
   Kept kept = keptDims(type);
   unsigned dimCount = kept.dims.size();
   Type element = type.getElementType();
+
+  // Memory is read in order. Where all arrays are transposed alike the loops follow them and the result is transposed as well,
+  // which costs nothing until somebody wants it in its own order; otherwise transposed arrays are put in order first.
+  AffineMap followed = commonOrder(operands, type);
+  if (followed)
+    for (unsigned loop = 0; loop < dimCount; ++loop) {
+      kept.dims[loop] = followed.getDimPosition(loop);
+      kept.exprs[kept.dims[loop]] = b.getAffineDimExpr(loop);
+    }
+  for (const PointOperand &operand : operands)
+    if (!operand.map && !followed)
+      straighten(operand.old);
 
   // Scalars are captured, arrays become inputs, each pair of array and map once.
   struct Source {
@@ -36,6 +69,8 @@ void Translator::pointwise(Value oldResult, ArrayRef<PointOperand> operands, Bod
         exprs.push_back(expr.replaceDims(kept.exprs));
     }
     Operand source = operandFor(operand.old, dimCount, exprs, loc);
+    if (followed)
+      source = inOrder(source, loc);
     if (source.isScalar()) {
       sources.push_back({source.base, 0, operandType.getElementType()});
       continue;
@@ -83,7 +118,7 @@ void Translator::pointwise(Value oldResult, ArrayRef<PointOperand> operands, Bod
                                              Value value = compute(builder, at, elements);
                                              linalg::YieldOp::create(builder, at, toStored(builder, at, value));
                                            });
-  if (dimCount == type.getRank())
+  if (dimCount == type.getRank() && !followed)
     set(oldResult, generic.getResult(0));
   else
     setView(oldResult, generic.getResult(0), AffineMap::get(type.getRank(), 0, resultExprs, b.getContext()));
@@ -260,6 +295,35 @@ void Translator::translateReverse(ReverseOp op) {
   });
 }
 
+// Whole parts of the array, as large as what follows the dimension: each is copied in one piece.
+void Translator::gatherRows(GatherOp op, Value source) {
+  Location loc = op.getLoc();
+  auto arrayType = cast<RankedTensorType>(op.getInput().getType());
+  auto type = cast<RankedTensorType>(op.getType());
+  int64_t indexRank = cast<RankedTensorType>(op.getIndices().getType()).getRank(), rank = type.getRank();
+  Value indices = tensor(op.getIndices());
+  SmallVector<OpFoldResult> all = mixedSizes(type, loc);
+  auto loop = scf::ForallOp::create(b, loc, ArrayRef(all).take_front(indexRank), emptyLike(type, loc), std::nullopt);
+  OpBuilder inner(loop.getTerminator());
+  Value row = tensor::ExtractOp::create(inner, loc, indices, loop.getInductionVars());
+  row = op.getIsUnsigned() ? Value(arith::IndexCastUIOp::create(inner, loc, b.getIndexType(), row))
+                           : Value(arith::IndexCastOp::create(inner, loc, b.getIndexType(), row));
+  SmallVector<OpFoldResult> zeros(arrayType.getRank() - 1, b.getIndexAttr(0)), ones(rank, b.getIndexAttr(1));
+  SmallVector<OpFoldResult> rest(all.begin() + indexRank, all.end());
+  SmallVector<OpFoldResult> offsets{row}, counts{b.getIndexAttr(1)};
+  llvm::append_range(offsets, zeros);
+  llvm::append_range(counts, rest);
+  auto rowType = RankedTensorType::get(arrayType.getShape().drop_front(), stored(type.getElementType()));
+  Value part = tensor::ExtractSliceOp::create(inner, loc, rowType, source, offsets, counts,
+                                              SmallVector<OpFoldResult>(arrayType.getRank(), b.getIndexAttr(1)));
+  SmallVector<OpFoldResult> places = getAsOpFoldResult(loop.getInductionVars()), lengths(indexRank, b.getIndexAttr(1));
+  llvm::append_range(places, zeros);
+  llvm::append_range(lengths, rest);
+  OpBuilder atEnd = OpBuilder::atBlockEnd(loop.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(atEnd, loc, part, loop.getRegionIterArgs()[0], places, lengths, ones);
+  set(op, loop.getResult(0));
+}
+
 void Translator::translateGather(GatherOp op) {
   Location loc = op.getLoc();
   auto arrayType = cast<RankedTensorType>(op.getInput().getType());
@@ -268,6 +332,8 @@ void Translator::translateGather(GatherOp op) {
   int64_t dim = op.getDim(), indexRank = indexType.getRank();
   Value source = tensor(op.getInput());
   checkIndices(op, op.getIndices(), op.getIsUnsigned(), dimSize(arrayType, dim, loc), dim);
+  if (dim == 0 && arrayType.getRank() > 1 && indexRank > 0)
+    return gatherRows(op, source);
   SmallVector<AffineExpr> exprs;
   for (int64_t i = 0; i < indexRank; ++i)
     exprs.push_back(b.getAffineDimExpr(dim + i));

@@ -132,13 +132,24 @@ void Translator::translateReduce(ReduceOp op) {
     views[op.getInput()].map = b.getMultiDimIdentityMap(type.getRank());
     input = operandFor(op.getInput(), loops.dims, kept.exprs, loc);
   }
+  // The loops run in the order of the array's memory: reducing a transposed array reduces the array along other dimensions.
+  AffineMap resultMap = loops.resultMap(b.getContext());
+  if (input.map.isPermutation()) {
+    AffineMap toLoops = inversePermutation(input.map);
+    resultMap = resultMap.compose(toLoops);
+    for (unsigned &loop : loops.reduced)
+      loop = toLoops.getDimPosition(loop);
+    input.map = b.getMultiDimIdentityMap(loops.dims);
+  } else {
+    input = inOrder(input, loc);
+  }
   SmallVector<OpFoldResult> sizesLeft, all = mixedSizes(type, loc);
-  for (auto [loop, dim] : llvm::enumerate(kept.dims))
-    if (!loops.isReduced(loop))
+  for (int64_t dim : kept.dims)
+    if (!llvm::is_contained(op.getDims(), dim))
       sizesLeft.push_back(all[dim]);
   Value identity = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, running));
   Value init = linalg::FillOp::create(b, loc, identity, empty(loc, sizesLeft, running)).getResult(0);
-  SmallVector<AffineMap> maps{input.map, loops.resultMap(b.getContext())};
+  SmallVector<AffineMap> maps{input.map, resultMap};
   auto generic = linalg::GenericOp::create(
       b, loc, init.getType(), input.base, init, maps, loops.iterators(),
       [&](OpBuilder &builder, Location at, ValueRange elements) {
@@ -305,6 +316,45 @@ void Translator::translateDot(DotOp op) {
   set(op, result);
 }
 
+/// The loop of a scan over `line`, a vector: what is carried is the running value and the vector written so far.
+static Value scanLine(OpBuilder &b, Location loc, ReductionKind kind, Type running, Value line, Value destination) {
+  Type element = cast<RankedTensorType>(line.getType()).getElementType();
+  Value identity = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, running));
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
+  Value length = tensor::DimOp::create(b, loc, line, 0);
+  auto loop = scf::ForOp::create(b, loc, zero, length, one, ValueRange{identity, destination},
+                                 [&](OpBuilder &builder, Location at, Value i, ValueRange carried) {
+                                   Value value = widen(builder, at, tensor::ExtractOp::create(builder, at, line, i), running);
+                                   Value sum = combine(builder, at, kind, carried[0], value);
+                                   Value narrow = running == element ? sum : Value(arith::TruncFOp::create(builder, at, element, sum));
+                                   Value updated = tensor::InsertOp::create(builder, at, narrow, carried[1], i);
+                                   scf::YieldOp::create(builder, at, ValueRange{sum, updated});
+                                 });
+  return loop.getResult(1);
+}
+
+// Along the last dimension every row is a scan of its own, and the rows run in parallel.
+void Translator::scanRows(ScanOp op, Value array, Value destination) {
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(op.getType());
+  int64_t rank = type.getRank();
+  Type running = accumulator(op.getKind(), type.getElementType());
+  SmallVector<OpFoldResult> all = mixedSizes(type, loc);
+  auto loop = scf::ForallOp::create(b, loc, ArrayRef(all).drop_back(), destination, std::nullopt);
+  OpBuilder inner(loop.getTerminator());
+  SmallVector<OpFoldResult> offsets = getAsOpFoldResult(loop.getInductionVars()), strides(rank, b.getIndexAttr(1));
+  offsets.push_back(b.getIndexAttr(0));
+  SmallVector<OpFoldResult> counts(rank - 1, b.getIndexAttr(1));
+  counts.push_back(all.back());
+  auto lineType = RankedTensorType::get({type.getDimSize(rank - 1)}, type.getElementType());
+  Value line = tensor::ExtractSliceOp::create(inner, loc, lineType, array, offsets, counts, strides);
+  Value into = tensor::ExtractSliceOp::create(inner, loc, lineType, loop.getRegionIterArgs()[0], offsets, counts, strides);
+  Value scanned = scanLine(inner, loc, op.getKind(), running, line, into);
+  OpBuilder atEnd = OpBuilder::atBlockEnd(loop.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(atEnd, loc, scanned, loop.getRegionIterArgs()[0], offsets, counts, strides);
+  set(op, loop.getResult(0));
+}
+
 // A loop along the dimension. Each step adds a slice to the one before it; the slices are whole arrays of the other dimensions, so
 // that the step vectorizes unless there are none.
 void Translator::translateScan(ScanOp op) {
@@ -315,18 +365,10 @@ void Translator::translateScan(ScanOp op) {
   Value array = tensor(op.getInput()), destination = emptyLike(type, loc);
   Value length = dimSize(type, dim, loc), zero = index(0, loc), one = index(1, loc);
   Value identity = arith::ConstantOp::create(b, loc, reductionIdentity(b, op.getKind(), running));
-  if (rank == 1) {
-    auto loop = scf::ForOp::create(
-        b, loc, zero, length, one, ValueRange{identity, destination},
-        [&](OpBuilder &builder, Location at, Value i, ValueRange carried) {
-          Value value = widen(builder, at, tensor::ExtractOp::create(builder, at, array, i), running);
-          Value sum = combine(builder, at, op.getKind(), carried[0], value);
-          Value narrow = running == element ? sum : Value(arith::TruncFOp::create(builder, at, element, sum));
-          Value updated = tensor::InsertOp::create(builder, at, narrow, carried[1], i);
-          scf::YieldOp::create(builder, at, ValueRange{sum, updated});
-        });
-    return set(op, loop.getResult(1));
-  }
+  if (rank == 1)
+    return set(op, scanLine(b, loc, op.getKind(), running, array, destination));
+  if (dim == rank - 1)
+    return scanRows(op, array, destination);
   SmallVector<OpFoldResult> all = mixedSizes(type, loc), others = all;
   others.erase(others.begin() + dim);
   SmallVector<int64_t> shape(type.getShape());

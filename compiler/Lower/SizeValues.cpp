@@ -169,6 +169,16 @@ void SizeValues::collectQuotients(const Size &size, SmallVectorImpl<Size> &quoti
     quotients.push_back(size);
 }
 
+bool SizeValues::takeUncheckedSign(const Size &size) {
+  if (size.provablyNonNegative())
+    return false;
+  std::string text = size.str() + " >= 0";
+  if (llvm::any_of(levels, [&](const Level &level) { return level.checked.contains(text); }))
+    return false;
+  levels.back().checked[text] = 1;
+  return true;
+}
+
 SmallVector<SizeValues::Division> SizeValues::takeUnchecked(const Size &size, Location loc) {
   SmallVector<Size> quotients;
   collectQuotients(size, quotients);

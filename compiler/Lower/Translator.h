@@ -68,8 +68,9 @@ private:
   mlir::LogicalResult translateArrayForEach(const IndexSpace &space);
   /// Adds a comprehension's indices to a space, whose outer indices its bounds must not depend on.
   void extend(IndexSpace &space, ForEachOp op);
-  /// Makes an element whose position follows the point an input; false where it does not.
-  bool addInput(ExtractOp extract, const IndexSpace &space, KernelInputs &kernel);
+  /// Makes an element whose position follows the point an input; false where it does not. `readInOrder` permutes the array
+  /// where the point runs through it against the order of memory.
+  bool addInput(ExtractOp extract, const IndexSpace &space, KernelInputs &kernel, bool readInOrder);
   /// Computes a reduction of an elementwise comprehension for all points, as one op, and makes it an input.
   void addReduction(ReduceOp reduce, const IndexSpace &space, KernelInputs &kernel);
   void setInputs(const KernelInputs &kernel, mlir::ValueRange elements, mlir::Location loc);
@@ -106,6 +107,7 @@ private:
                                               llvm::function_ref<mlir::Value(int64_t)> index)>;
   /// The value `body` computes for every point of the result from the operands' elements and the point's indices.
   void pointwise(mlir::Value oldResult, llvm::ArrayRef<PointOperand> operands, Body body);
+  mlir::AffineMap commonOrder(llvm::ArrayRef<PointOperand> operands, mlir::RankedTensorType type);
   mlir::LogicalResult translateElementwise(mlir::Operation *op);
   mlir::LogicalResult translateConstant(mlir::arith::ConstantOp op);
   void translateBroadcast(BroadcastOp op);
@@ -113,12 +115,14 @@ private:
   void translateIota(IotaOp op);
   void translateReverse(ReverseOp op);
   void translateGather(GatherOp op);
+  void gatherRows(GatherOp op, mlir::Value source);
 
   // --- Reductions and contractions (Reduce.cpp)
   void translateReduce(ReduceOp op);
   void translateArgReduce(ArgReduceOp op);
   void translateDot(DotOp op);
   void translateScan(ScanOp op);
+  void scanRows(ScanOp op, mlir::Value array, mlir::Value destination);
   void translateScatter(ScatterOp op);
 
   // --- Ops that move parts of arrays (Movement.cpp)
@@ -164,6 +168,9 @@ private:
   mlir::Value toStored(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element);
   mlir::Value fromStored(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element, mlir::Type type);
 
+  /// The array with the dimensions of its memory in the order of the old value's, for ops that would otherwise step through
+  /// memory with large strides.
+  void straighten(mlir::Value old);
   /// A view's base as an operand of an op over `dimCount` dimensions, `exprs` being what the view's dimensions are there. A base
   /// whose every dimension is 0 becomes the scalar; constants are gone from the map.
   struct Operand {
@@ -171,6 +178,8 @@ private:
     mlir::AffineMap map;
     bool isScalar() const { return !mlir::isa<mlir::TensorType>(base.getType()); }
   };
+  /// An operand read in the order of its memory: one whose map swaps dimensions is permuted by the runtime first.
+  Operand inOrder(Operand operand, mlir::Location loc);
   Operand operandFor(mlir::Value old, unsigned dimCount, llvm::ArrayRef<mlir::AffineExpr> exprs, mlir::Location loc);
 
   /// The dimensions whose size is not the literal 1, and how all dimensions read among them (0 for those of size 1).
@@ -185,6 +194,8 @@ private:
   mlir::Value dimSize(mlir::Type oldType, int64_t dim, mlir::Location loc);
   llvm::SmallVector<mlir::OpFoldResult> mixedSizes(mlir::Type oldType, mlir::Location loc);
   mlir::OpFoldResult mixedSize(const Size &size, mlir::Location loc);
+  /// The same for a size that an array has, which is checked to be at least 0 where that is not known.
+  mlir::OpFoldResult dimension(const Size &size, mlir::Location loc);
   mlir::Value empty(mlir::Location loc, llvm::ArrayRef<mlir::OpFoldResult> sizes, mlir::Type element);
   mlir::Value emptyLike(mlir::Type oldType, mlir::Location loc);
   mlir::Value index(int64_t value, mlir::Location loc);

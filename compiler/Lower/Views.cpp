@@ -1,4 +1,5 @@
 // Views: what old values have become, and how they turn into arrays and operands.
+#include "compiler/Lower/RuntimeOps.h"
 #include "compiler/Lower/Translator.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "pmap/runtime.h"
@@ -41,7 +42,7 @@ SmallVector<Type> Translator::convert(TypeRange types) {
 void Translator::setView(Value old, Value base, AffineMap map) {
   // Making the array later, at this place, must find its sizes above this place.
   if (auto type = dyn_cast<RankedTensorType>(old.getType()); type && !(isa<TensorType>(base.getType()) && map.isIdentity()))
-    (void)mixedSizes(type, base.getLoc());
+    (void)mixedSizes(type, old.getLoc());
   Block *block = b.getInsertionBlock();
   Operation *anchor = b.getInsertionPoint() == block->begin() ? nullptr : &*std::prev(b.getInsertionPoint());
   views[old] = View{base, map, nullptr, block, anchor};
@@ -128,6 +129,51 @@ Translator::Operand Translator::operandFor(Value old, unsigned dimCount, ArrayRe
   return {tensor::CollapseShapeOp::create(b, loc, collapsed, v.base, groupsAround(type.getRank(), kept)), map};
 }
 
+/// True when the map's dimensions come in their own order.
+static bool isIncreasing(AffineMap map) {
+  int64_t last = -1;
+  for (AffineExpr expr : map.getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim)
+      continue;
+    if (dim.getPosition() <= last)
+      return false;
+    last = dim.getPosition();
+  }
+  return true;
+}
+
+Translator::Operand Translator::inOrder(Operand operand, Location loc) {
+  if (operand.isScalar() || isIncreasing(operand.map))
+    return operand;
+  auto type = cast<RankedTensorType>(operand.base.getType());
+  auto perm = llvm::to_vector(llvm::seq<int32_t>(0, type.getRank()));
+  auto position = [&](int32_t dim) { return operand.map.getDimPosition(dim); };
+  llvm::sort(perm, [&](int32_t x, int32_t y) { return position(x) < position(y); });
+  SmallVector<OpFoldResult> extents;
+  SmallVector<AffineExpr> exprs;
+  for (int32_t dim : perm) {
+    exprs.push_back(operand.map.getResult(dim));
+    extents.push_back(tensor::getMixedSize(b, loc, operand.base, dim));
+  }
+  auto i32 = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(b, loc, value, 32); };
+  SmallVector<Value> scalars{i32(type.getElementTypeBitWidth() / 8), i32(type.getRank()), constants.table(b, loc, perm)};
+  Value destination = empty(loc, extents, type.getElementType());
+  Value result =
+      rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_permute", scalars, operand.base, destination).getResult(0);
+  return {result, AffineMap::get(operand.map.getNumDims(), 0, exprs, b.getContext())};
+}
+
+void Translator::straighten(Value old) {
+  auto type = dyn_cast<RankedTensorType>(old.getType());
+  if (!type || isIncreasing(view(old).map))
+    return;
+  Value whole = tensor(old);
+  View &v = view(old);
+  v.base = whole;
+  v.map = b.getMultiDimIdentityMap(type.getRank());
+}
+
 Value Translator::tensor(Value old) {
   View &v = view(old);
   if (v.whole)
@@ -146,7 +192,7 @@ Value Translator::tensor(Value old) {
   }
   // Over the dimensions that are not of size 1, then those are put back.
   Kept kept = keptDims(type);
-  Operand operand = operandFor(old, kept.dims.size(), kept.exprs, loc);
+  Operand operand = inOrder(operandFor(old, kept.dims.size(), kept.exprs, loc), loc);
   Value value = operand.base;
   SmallVector<OpFoldResult> all = mixedSizes(type, loc), some;
   for (int64_t dim : kept.dims)
@@ -198,12 +244,22 @@ OpFoldResult Translator::mixedSize(const Size &text, Location loc) {
   return size(text, loc);
 }
 
+OpFoldResult Translator::dimension(const Size &size, Location loc) {
+  OpFoldResult result = mixedSize(size, loc);
+  if (!sizes.takeUncheckedSign(size))
+    return result;
+  Value value = getValueOrCreateConstantIndexOp(b, loc, result);
+  Value negative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, value, index(0, loc));
+  failIf(b, loc, negative, PMAP_FAIL_NEGATIVE_SIZE, {value}, size.str());
+  return result;
+}
+
 SmallVector<OpFoldResult> Translator::mixedSizes(Type oldType, Location loc) {
-  return llvm::map_to_vector(sizesOf(oldType), [&](const Size &size) { return mixedSize(size, loc); });
+  return llvm::map_to_vector(sizesOf(oldType), [&](const Size &size) { return dimension(size, loc); });
 }
 
 Value Translator::dimSize(Type oldType, int64_t dim, Location loc) {
-  return getValueOrCreateConstantIndexOp(b, loc, mixedSize(sizeOf(oldType, dim), loc));
+  return getValueOrCreateConstantIndexOp(b, loc, dimension(sizeOf(oldType, dim), loc));
 }
 
 Value Translator::empty(Location loc, ArrayRef<OpFoldResult> mixed, Type element) {

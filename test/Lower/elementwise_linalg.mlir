@@ -27,14 +27,26 @@ func.func @broadcast(%n: index, %m: index, %x: !m, %y: !v, %s: tensor<f32>) -> !
   return %r : !m
 }
 
-// A transpose costs nothing where it is consumed elementwise.
+// Ops on a transposed array follow the order of its memory, and so does a reduction after them: nothing is permuted.
 // CHECK-LABEL: func.func @transposed
-// CHECK: linalg.generic {indexing_maps = [#[[SWAP:.*]], #[[IDENTITY:.*]]], {{.*}} ins(%{{.*}} : tensor<?x?xf32>)
-// CHECK-NOT: linalg.generic
-func.func @transposed(%n: index, %m: index, %x: !m) -> tensor<?x?xf32, #pmap.layout<["m", "n"], []>> attributes {pmap.sizes = ["n", "m"]} {
+// CHECK: linalg.generic {indexing_maps = [#[[ID]], #[[ID]]], iterator_types = ["parallel", "parallel"]} ins(%{{.*}} : tensor<?x?xf32>)
+// CHECK: linalg.generic {indexing_maps = [#[[ID]], #{{.*}}], iterator_types = ["parallel", "reduction"]}
+// CHECK-NOT: pmap_rt_permute
+func.func @transposed(%n: index, %m: index, %x: !m) -> !v attributes {pmap.sizes = ["n", "m"]} {
   %t = pmap.transpose %x perm [1, 0] : !m -> tensor<?x?xf32, #pmap.layout<["m", "n"], []>>
-  %r = math.absf %t : tensor<?x?xf32, #pmap.layout<["m", "n"], []>>
-  return %r : tensor<?x?xf32, #pmap.layout<["m", "n"], []>>
+  %a = math.absf %t : tensor<?x?xf32, #pmap.layout<["m", "n"], []>>
+  %r = pmap.reduce sum %a dims [0] : tensor<?x?xf32, #pmap.layout<["m", "n"], []>> -> !v
+  return %r : !v
+}
+
+// Where orders differ, the transposed array is put in order first.
+// CHECK-LABEL: func.func @mixed
+// CHECK: %[[T:.*]] = pmap_rt.call "pmap_rt_permute"
+// CHECK: linalg.generic {indexing_maps = [#[[ID]], #[[ID]], #[[ID]]], {{.*}} ins(%[[T]], %{{.*}} :
+func.func @mixed(%n: index, %x: tensor<?x?xf32, #pmap.layout<["n", "n"], []>>) -> tensor<?x?xf32, #pmap.layout<["n", "n"], []>> attributes {pmap.sizes = ["n"]} {
+  %t = pmap.transpose %x perm [1, 0] : tensor<?x?xf32, #pmap.layout<["n", "n"], []>> -> tensor<?x?xf32, #pmap.layout<["n", "n"], []>>
+  %r = arith.addf %t, %x : tensor<?x?xf32, #pmap.layout<["n", "n"], []>>
+  return %r : tensor<?x?xf32, #pmap.layout<["n", "n"], []>>
 }
 
 // Arrays of bool are stored as bytes; scalars stay i1.

@@ -73,9 +73,10 @@ func.func @halves(%n: index, %x: !v) -> tensor<2x?xf32, #pmap.layout<["2", "(n)/
 // CHECK-LABEL: func.func @gather
 // CHECK: arith.maxui
 // CHECK: func.call @pmap_rt_fail
-// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]
-// CHECK: tensor.extract
+// CHECK: scf.forall (%[[I:.*]]) in
+// CHECK: %[[ROW:.*]] = tensor.extract_slice
 // CHECK-NOT: pmap_rt_fail
+// CHECK: tensor.parallel_insert_slice %[[ROW]] into %{{.*}}[%[[I]], 0]
 func.func @gather(%n: index, %m: index, %k: index, %x: !m, %ids: tensor<?xi32, #pmap.layout<["k"], []>>) -> tensor<?x?xf32, #pmap.layout<["k", "m"], []>> attributes {pmap.sizes = ["n", "m", "k"]} {
   %r = pmap.gather %x, %ids dim 0 : !m, tensor<?xi32, #pmap.layout<["k"], []>> -> tensor<?x?xf32, #pmap.layout<["k", "m"], []>>
   return %r : tensor<?x?xf32, #pmap.layout<["k", "m"], []>>
@@ -88,6 +89,21 @@ func.func @gather(%n: index, %m: index, %k: index, %x: !m, %ids: tensor<?xi32, #
 func.func @scatter(%n: index, %m: index, %k: index, %x: !m, %ids: tensor<?xi32, #pmap.layout<["k"], []>>, %u: tensor<?x?xf32, #pmap.layout<["k", "m"], []>>) -> !m attributes {pmap.sizes = ["n", "m", "k"]} {
   %r = pmap.scatter sum %x, %ids, %u dim 0 : !m, tensor<?xi32, #pmap.layout<["k"], []>>, tensor<?x?xf32, #pmap.layout<["k", "m"], []>> -> !m
   return %r : !m
+}
+
+// A transpose that must be an array is made by the runtime.
+// CHECK-LABEL: func.func @transpose
+// CHECK: pmap_rt.call "pmap_rt_permute"{{.*}} ins(%{{.*}} : tensor<?x?xf32>) outs(%{{.*}} : tensor<?x?xf32>)
+func.func @transpose(%n: index, %m: index, %x: !m) -> tensor<?x?xf32, #pmap.layout<["m", "n"], []>> attributes {pmap.sizes = ["n", "m"]} {
+  %t = pmap.transpose %x perm [1, 0] : !m -> tensor<?x?xf32, #pmap.layout<["m", "n"], []>>
+  return %t : tensor<?x?xf32, #pmap.layout<["m", "n"], []>>
+}
+
+// CHECK-LABEL: func.func @sorted
+// CHECK: pmap_rt.call "pmap_rt_sort"
+func.func @sorted(%n: index, %x: !v) -> !v attributes {pmap.sizes = ["n"]} {
+  %r = pmap.sort %x dim 0 {descending} : !v
+  return %r : !v
 }
 
 // CHECK-LABEL: func.func @cast

@@ -64,3 +64,13 @@ func.func @scan(%n: index, %m: index, %x: !m) -> !m attributes {pmap.sizes = ["n
   %r = pmap.scan sum %x dim 0 : !m
   return %r : !m
 }
+
+// Along the last dimension the rows run in parallel, each a loop of its own.
+// CHECK-LABEL: func.func @scan_rows
+// CHECK: scf.forall
+// CHECK: scf.for
+// CHECK: tensor.insert %
+func.func @scan_rows(%n: index, %m: index, %x: !m) -> !m attributes {pmap.sizes = ["n", "m"]} {
+  %r = pmap.scan sum %x dim 1 : !m
+  return %r : !m
+}
