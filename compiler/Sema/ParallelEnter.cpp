@@ -55,7 +55,8 @@ std::optional<Value> MapBuilder::argumentSpec(const FunctionValue &function, uns
       return tuple->elements[position];
     e.error(Code::E0702, in.range(),
             "`in:` has " + std::to_string(tuple->elements.size()) + " specs, and " + function.name + " has " +
-                std::to_string(function.parameters.size()) + " parameters");
+                std::to_string(function.parameters.size()) +
+                (function.parameters.size() == 1 ? " parameter" : " parameters"));
     return std::nullopt;
   }
   for (const std::string &name : tuple->names)

@@ -10,6 +10,28 @@ using llvm::StringRef;
 
 //===--- Leaving ----------------------------------------------------------------------------------------------===//
 
+/// A size that the body made of an integer argument (`x[:k]`) is made of the same integer outside. False when a size came
+/// about in another way, and is known only inside.
+bool MapBuilder::bindOutside(const std::string &name) {
+  const SizeSymbol *inner = e.findSymbol(name);
+  auto binding = inner && inner->ssa ? inner->ssa.getDefiningOp<BindSizeOp>() : BindSizeOp();
+  auto index = binding ? binding.getValue().getDefiningOp<ToIndexOp>() : ToIndexOp();
+  auto argument = index ? mlir::dyn_cast<mlir::BlockArgument>(index.getInput()) : mlir::BlockArgument();
+  if (!argument || argument.getOwner() != body || argument.getArgNumber() < sizeOperands.size())
+    return false;
+  auto move = inputs[argument.getArgNumber() - sizeOperands.size()].getDefiningOp<MoveOp>();
+  if (!move || !mlir::isa<mlir::RankedTensorType>(move.getInput().getType()))
+    return false;
+  mlir::OpBuilder::InsertionGuard guard(e.builder);
+  e.builder.setInsertionPoint(op);
+  mlir::Value outer = ToIndexOp::create(e.builder, index.getLoc(), e.builder.getIndexType(), move.getInput(),
+                                        index.getIsUnsigned());
+  Size size = e.bindSize(inner->shown, outer, inner->birth, inner->birthText, {});
+  e.findSymbol(*size.asSymbol())->isolation = inner->isolation - 1;
+  locals[name] = {size, {}, false};
+  return true;
+}
+
 /// The size of the whole along a dimension whose blocks have size `local`, split over `axes`; nothing when it cannot be
 /// told outside.
 std::optional<Size> MapBuilder::globalSize(const Size &local, const AxisNames &axes) {
@@ -17,8 +39,8 @@ std::optional<Size> MapBuilder::globalSize(const Size &local, const AxisNames &a
   for (const std::string &name : local.symbols()) {
     auto known = locals.find(name);
     if (known == locals.end()) {
-      if (!StringRef(name).starts_with("@"))
-        return std::nullopt; // bound inside
+      if (!StringRef(name).starts_with("@") && !bindOutside(name))
+        return std::nullopt;
       continue;
     }
     if (known->second.ragged) {

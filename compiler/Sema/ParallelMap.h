@@ -42,6 +42,7 @@ private:
                  SourceRange birth);
   Size captureSize(const Size &global);
   Value captureArray(const Value &value);
+  bool bindOutside(const std::string &name);
   std::optional<Size> globalSize(const Size &local, const AxisNames &axes);
   bool leave(const Value &result);
   bool leaveLeaf(const Value &leaf, const Value &spec, const std::string &name);
