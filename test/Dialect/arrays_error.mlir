@@ -260,3 +260,10 @@ func.func @sizes_meet(%x: tensor<?xf32, #pmap.layout<["n"], []>>, %y: tensor<?xf
   %0 = arith.addf %x, %y : tensor<?xf32, #pmap.layout<["n"], []>>
   return
 }
+
+// -----
+func.func @unknown_size(%x: tensor<?xf32>) {
+  // expected-error @+1 {{operand #0 must be ranked tensor whose sizes are known, but got 'tensor<?xf32>'}}
+  %0 = pmap.reverse %x dims [0] : tensor<?xf32>
+  return
+}

@@ -93,6 +93,11 @@ Size pmap::elementCountOf(Type type) {
   return count;
 }
 
+bool pmap::hasKnownSizes(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && (tensor.hasStaticShape() || layoutOf(tensor));
+}
+
 RankedTensorType pmap::withSizes(RankedTensorType type, ArrayRef<Size> sizes) {
   return makeTensorType(type.getElementType(), sizes, varyOf(type));
 }

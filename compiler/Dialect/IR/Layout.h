@@ -19,6 +19,8 @@ mlir::RankedTensorType makeScalarType(mlir::Type elementType, llvm::ArrayRef<mli
 
 /// The sizes of a ranked tensor type (or of the whole of a distributed type).
 llvm::SmallVector<Size> sizesOf(mlir::Type type);
+/// True for a ranked tensor type whose every dimension is static or has a size in a layout.
+bool hasKnownSizes(mlir::Type type);
 /// The size of one dimension.
 Size sizeOf(mlir::Type type, int64_t dim);
 /// V of a ranked tensor type; empty for every other type.

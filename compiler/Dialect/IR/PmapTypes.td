@@ -27,9 +27,11 @@ def Pmap_DistType : Pmap_Type<"Dist", "dist"> {
   let genVerifyDecl = 1;
 }
 
-def Pmap_Tensor : TypeAlias<AnyRankedTensor, "ranked tensor with a pmap layout">;
+// A dynamic dimension has a size polynomial in the layout, or there is nothing to compare it by.
+def Pmap_Tensor : Type<And<[AnyRankedTensor.predicate, CPred<"::pmap::hasKnownSizes($_self)">]>,
+    "ranked tensor whose sizes are known", "::mlir::RankedTensorType">;
 def Pmap_Dist : TypeAlias<Pmap_DistType, "value distributed over a mesh">;
-def Pmap_TensorOrDist : AnyTypeOf<[AnyRankedTensor, Pmap_DistType]>;
-def Pmap_Any : AnyTypeOf<[AnyRankedTensor, Pmap_DistType, Index, I1]>;
+def Pmap_TensorOrDist : AnyTypeOf<[Pmap_Tensor, Pmap_DistType]>;
+def Pmap_Any : AnyTypeOf<[Pmap_Tensor, Pmap_DistType, Index, I1]>;
 
 #endif
