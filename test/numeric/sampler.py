@@ -7,6 +7,7 @@ seed, so a failure is reproduced by `sampler.py --mode MODE --seed N --count 1 -
 
     values      the expressions' values
     gradients   the gradients of their sums, against finite differences
+    integers    integers of every width and sign, exactly (integer_samples.py)
     parallel    expressions of a block's rows inside a pmap, their sums and extrema over the devices, and gradients of those
 """
 
@@ -17,6 +18,7 @@ import sys
 import tempfile
 
 import check
+from integer_samples import IntegerSampler
 
 # Sizes around those of vectors and tiles.
 EXTENTS = {"n": (1, 2, 5, 16, 33), "m": (1, 7, 63, 64, 65, 130), "k": (1, 3, 17)}
@@ -273,7 +275,7 @@ class Sampler:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pmapc", default="build/bin/pmapc")
-    parser.add_argument("--mode", default="values", choices=["values", "gradients", "parallel"])
+    parser.add_argument("--mode", default="values", choices=["values", "gradients", "integers", "parallel"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=4, help="programs")
     parser.add_argument("--leaves", type=int, default=20, help="expressions per program")
@@ -287,7 +289,8 @@ def main():
         for seed in range(options.seed, options.seed + options.count):
             path = os.path.join(folder, f"sample{seed}.pmap")
             with open(path, "w") as file:
-                file.write(Sampler(seed, options.mode).program(options.leaves))
+                sampler = IntegerSampler(seed) if options.mode == "integers" else Sampler(seed, options.mode)
+                file.write(sampler.program(options.leaves))
             test = check.Test(path)
             for target in options.targets.split(",") if options.targets else test.targets:
                 for devices in test.devices:
