@@ -1,6 +1,6 @@
 """Compiles and runs the programs shown in a page of the documentation.
 
-usage: snippets.py PMAPC PAGE SCRATCH
+usage: snippets.py PMAPC PAGE SCRATCH [ARGUMENTS of pmapc test]
 
 A block fenced as ```pmap must check without an error, and its tests must pass. One fenced as ```pmap-error E0123 must fail with that
 code. Prints the number of blocks.
@@ -13,7 +13,7 @@ import sys
 
 
 def main():
-    pmapc, page, scratch = sys.argv[1:]
+    pmapc, page, scratch, *arguments = sys.argv[1:]
     os.makedirs(scratch, exist_ok=True)
     text = open(page, encoding="utf-8").read()
     blocks = re.findall(r"^```(pmap|pmap-error (E\d+))\n(.*?)^```$", text, re.M | re.S)
@@ -24,7 +24,7 @@ def main():
             out.write(program)
         verbs = ["check"] + (["test"] if not code and re.search(r"^test ", program, re.M) else [])
         for verb in verbs:
-            done = subprocess.run([pmapc, verb, path], capture_output=True, text=True)
+            done = subprocess.run([pmapc, verb, path] + (arguments if verb == "test" else []), capture_output=True, text=True)
             fine = done.returncode != 0 and f"[{code}]" in done.stderr if code else done.returncode == 0
             if not fine:
                 failures += 1
