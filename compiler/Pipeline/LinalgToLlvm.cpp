@@ -34,6 +34,8 @@ void buildLinalgToLlvmPipeline(OpPassManager &pm, const CpuOptions &options) {
   pm.addPass(createLowerKernelsPass(target));
   pm.addNestedPass<func::FuncOp>(createCSEPass());
   pm.addPass(createExpandVectorMathPass(target));
+  if (!StringRef(options.features).contains("+avx512bf16"))
+    pm.addPass(createExpandBf16Pass());
 
   // Buffers have their final uses now.
   pm.addPass(createInsertFreesPass());

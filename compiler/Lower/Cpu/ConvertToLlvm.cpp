@@ -76,6 +76,14 @@ struct ConvertToLlvmPass : PassWrapper<ConvertToLlvmPass, OperationPass<ModuleOp
 
     LowerToLLVMOptions options(context);
     LLVMTypeConverter converter(context, options);
+    if (module->removeAttr("pmap.bf16_as_bits")) {
+      converter.addConversion([](BFloat16Type type) -> Type { return IntegerType::get(type.getContext(), 16); });
+      converter.addConversion([](VectorType type) -> std::optional<Type> {
+        if (!type.getElementType().isBF16() || type.getRank() != 1)
+          return std::nullopt;
+        return type.clone(IntegerType::get(type.getContext(), 16));
+      });
+    }
     LLVMConversionTarget target(*context);
     target.addLegalOp<ModuleOp>();
     RewritePatternSet patterns(context);

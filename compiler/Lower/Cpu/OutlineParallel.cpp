@@ -36,9 +36,14 @@ public:
   }
 
 private:
+  // The type under which a value is kept in the closure. A bf16 travels as its bits (see createExpandBf16Pass).
+  Type kept(Type type) { return type.isBF16() ? builder.getI16Type() : converter.convertType(type); }
+
   Value cast(Location loc, Value value, Type type) {
     if (value.getType() == type)
       return value;
+    if (value.getType().isBF16() || type.isBF16())
+      return arith::BitcastOp::create(builder, loc, type, value);
     return UnrealizedConversionCastOp::create(builder, loc, type, value).getResult(0);
   }
 
@@ -114,7 +119,7 @@ private:
     }
     SmallVector<Type> fields;
     for (Value value : captured)
-      fields.push_back(converter.convertType(value.getType()));
+      fields.push_back(kept(value.getType()));
     Type closureType = LLVM::LLVMStructType::getLiteral(module.getContext(), fields);
 
     LLVM::LLVMFuncOp body = createBody(function, loop, closureType, captured, constants);
@@ -162,7 +167,7 @@ private:
     for (auto [index, value] : llvm::enumerate(captured)) {
       Value field = LLVM::GEPOp::create(builder, loc, pointer, closureType, entry->getArgument(0),
                                         ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(index)});
-      Value loaded = LLVM::LoadOp::create(builder, loc, converter.convertType(value.getType()), field);
+      Value loaded = LLVM::LoadOp::create(builder, loc, kept(value.getType()), field);
       mapping.map(value, cast(loc, loaded, value.getType()));
     }
     Type index = builder.getIndexType();

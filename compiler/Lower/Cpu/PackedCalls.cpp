@@ -34,19 +34,23 @@ void createPacked(func::FuncOp function, const LLVMTypeConverter &converter) {
     Value address = LLVM::GEPOp::create(builder, loc, pointer, pointer, slots, ArrayRef<LLVM::GEPArg>{next++});
     return LLVM::LoadOp::create(builder, loc, pointer, address);
   };
+  // A bf16 travels as its bits (see createExpandBf16Pass).
+  auto kept = [&](Type type) -> Type { return type.isBF16() ? builder.getI16Type() : converter.convertType(type); };
   auto cast = [&](Value value, Type to) -> Value {
     if (value.getType() == to)
       return value;
+    if (value.getType().isBF16() || to.isBF16())
+      return arith::BitcastOp::create(builder, loc, to, value);
     return UnrealizedConversionCastOp::create(builder, loc, to, value).getResult(0);
   };
   SmallVector<Value> arguments;
   for (Type argument : function.getArgumentTypes()) {
-    Value loaded = LLVM::LoadOp::create(builder, loc, converter.convertType(argument), slot());
+    Value loaded = LLVM::LoadOp::create(builder, loc, kept(argument), slot());
     arguments.push_back(cast(loaded, argument));
   }
   auto call = func::CallOp::create(builder, loc, function, arguments);
   for (Value result : call.getResults())
-    LLVM::StoreOp::create(builder, loc, cast(result, converter.convertType(result.getType())), slot());
+    LLVM::StoreOp::create(builder, loc, cast(result, kept(result.getType())), slot());
   LLVM::ReturnOp::create(builder, loc, ValueRange());
 }
 

@@ -46,6 +46,9 @@ std::unique_ptr<mlir::Pass> createPackedCallsPass();
 /// Math functions on vectors: polynomials, or calls of the C library's vector variants.
 std::unique_ptr<mlir::Pass> createExpandVectorMathPass(VectorTarget target);
 
+/// bf16 arithmetic in f32 and conversions by integer operations, for machines without bf16 instructions.
+std::unique_ptr<mlir::Pass> createExpandBf16Pass();
+
 /// What is left (`arith math memref vector cf func`) to the LLVM dialect; allocation to the runtime's allocator.
 std::unique_ptr<mlir::Pass> createConvertToLlvmPass();
 

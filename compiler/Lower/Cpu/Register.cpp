@@ -45,6 +45,7 @@ void registerCpuPasses() {
   registerPass(createOutlineParallelPass);
   registerPass(createPackedCallsPass);
   registerPass([] { return createExpandVectorMathPass(VectorTarget{512, false}); });
+  registerPass(createExpandBf16Pass);
   registerPass(createConvertToLlvmPass);
 }
 
