@@ -1,6 +1,6 @@
-// How fast the runtime's own operations are, each beside what the machine allows: reductions between devices beside a copy with
-// non-temporal stores on the same threads, and the cost of starting maps, loops and small collectives. Medians of interleaved
-// runs. Usage: collectives-bench [DEVICES] [MIB]
+// How fast the runtime's own operations are, each beside what the machine allows: reductions between devices beside a
+// copy with non-temporal stores on the same threads, and the cost of starting maps, loops and small collectives.
+// Medians of interleaved runs. Usage: collectives-bench [DEVICES] [MIB]
 
 #include "pmap/runtime.h"
 #include "runtime/core/Wait.h"
@@ -105,8 +105,8 @@ int main(int argc, char **argv) {
     }
   // Both move every device's input and output once.
   double bytes = 8.0 * (double)buffers.n * devices, copyRate = bytes / median(copies), sumRate = bytes / median(sums);
-  printf("psum of %lld MiB f32 on %d devices: %.1f GB/s, non-temporal copy %.1f GB/s, %.0f %% (wanted: 85)\n", (long long)mib,
-         devices, sumRate / 1e9, copyRate / 1e9, 100 * sumRate / copyRate);
+  printf("psum of %lld MiB f32 on %d devices: %.1f GB/s, non-temporal copy %.1f GB/s, %.0f %% (wanted: 85)\n",
+         (long long)mib, devices, sumRate / 1e9, copyRate / 1e9, 100 * sumRate / copyRate);
 
   repeats = 20000;
   for (int64_t elements : {1, 1024}) {
@@ -116,7 +116,8 @@ int main(int argc, char **argv) {
       map(smallBody);
       times.push_back(seconds);
     }
-    printf("psum of %lld bytes on %d devices: %.2f us (wanted: 5)\n", (long long)elements * 4, devices, median(times) * 1e6);
+    printf("psum of %lld bytes on %d devices: %.2f us (wanted: 5)\n", (long long)elements * 4, devices,
+           median(times) * 1e6);
   }
 
   std::vector<double> starts;

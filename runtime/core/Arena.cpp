@@ -50,8 +50,8 @@ int classOf(int64_t bytes) {
   return sizeClass;
 }
 
-/// The process's freed large blocks by size. A function-local pointer that is never destroyed: no global constructor, and
-/// threads may still free while the process exits.
+/// The process's freed large blocks by size. A function-local pointer that is never destroyed: no global constructor,
+/// and threads may still free while the process exits.
 struct LargeCache {
   SpinLock lock;
   std::multimap<uint64_t, BlockHeader *> blocks;
@@ -80,8 +80,8 @@ void unmap(BlockHeader *block) {
 }
 
 BlockHeader *mapLarge(int64_t bytes) {
-  // Past a few huge pages the block starts on one, so that the kernel can back all of it by huge pages: faults are then 512
-  // times rarer.
+  // Past a few huge pages the block starts on one, so that the kernel can back all of it by huge pages: faults are then
+  // 512 times rarer.
   bool huge = bytes >= 2 * hugePage;
   size_t span = (size_t)bytes + (huge ? (size_t)hugePage : 0);
   void *memory = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

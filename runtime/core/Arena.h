@@ -1,8 +1,8 @@
 //===- Arena.h - Memory that keeps its pages ---------------------------------------------------------------------===//
 //
 // Half the time of a memory-bound program would go to page faults if every array came fresh from the system, so freed
-// memory is kept: small blocks (up to 64 KiB) in size classes per arena, large ones in one cache of the whole process, by
-// best fit. What is held stays near the largest amount that was ever in use at once: before the cache would make the
+// memory is kept: small blocks (up to 64 KiB) in size classes per arena, large ones in one cache of the whole process,
+// by best fit. What is held stays near the largest amount that was ever in use at once: before the cache would make the
 // process hold more, cached blocks go back to the system.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -79,8 +79,8 @@ public:
   /// Gives all cached large blocks back to the system.
   static void trim();
 
-  /// Frees what a launch made and did not free, after it failed: unwinding frees nothing, and a session or a test run goes on.
-  /// No thread may use any of it any more.
+  /// Frees what a launch made and did not free, after it failed: unwinding frees nothing, and a session or a test run
+  /// goes on. No thread may use any of it any more.
   static void releaseLaunch(uint64_t launch);
 
 private:

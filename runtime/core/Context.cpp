@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <mutex>
 #include <sched.h>
 #include <unistd.h>
 

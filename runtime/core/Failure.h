@@ -1,8 +1,8 @@
 //===- Failure.h - Run-time errors: record, render, unwind ------------------------------------------------------===//
 //
-// Generated code owns nothing that needs a destructor, so a failure is a longjmp to the nearest launch: of the program, of a
-// device body in a map, or of a piece of a parallel loop (which hands the error on to the loop's caller). Functions of the
-// runtime that may fail keep nothing alive across `fail` that would have to be destroyed.
+// Generated code owns nothing that needs a destructor, so a failure is a longjmp to the nearest launch: of the program,
+// of a device body in a map, or of a piece of a parallel loop (which hands the error on to the loop's caller).
+// Functions of the runtime that may fail keep nothing alive across `fail` that would have to be destroyed.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 

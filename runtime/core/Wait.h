@@ -44,9 +44,9 @@ private:
   void wake(int32_t count);
 };
 
-/// What this thread thinks of spinning, as a part of the allowed time. It halves whenever spinning was in vain and recovers
-/// when it was not: on a machine that others use as well, the thread one waits for is often not running, and the core that a
-/// spinning thread holds may be the one it needs.
+/// What this thread thinks of spinning, as a part of the allowed time. It halves whenever spinning was in vain and
+/// recovers when it was not: on a machine that others use as well, the thread one waits for is often not running, and
+/// the core that a spinning thread holds may be the one it needs.
 double &spinConfidence();
 
 /// Spins until `condition()` holds or about `microseconds` have passed; returns whether it holds.

@@ -1,8 +1,8 @@
 // Reductions and gathers between the devices of a map.
 //
-// Small operands travel through the group's own staging places: one meeting, then everybody reduces for itself. Large ones are
-// reduced in place: the devices show each other their buffers, each one's threads reduce a slice over all of them in rank
-// order and write it to all outputs, so that every byte is read once and written once.
+// Small operands travel through the group's own staging places: one meeting, then everybody reduces for itself. Large
+// ones are reduced in place: the devices show each other their buffers, each one's threads reduce a slice over all of
+// them in rank order and write it to all outputs, so that every byte is read once and written once.
 
 #include "runtime/host/Dist.h"
 #include "runtime/host/Map.h"

@@ -214,8 +214,8 @@ void pmap_rt_move_to_host(const pmap_site *site, pmap_dist *value, void *result,
   bool together = liesTogether(*value);
   Block whole = joined(*value);
   // The result is the caller's to write, so a shared buffer is copied.
-  bool alone = last_use && value->references.load() == 1 &&
-               isOurs(whole, (int32_t)value->blocks.size() + 1) && whole.data == (char *)whole.owner;
+  bool alone = last_use && value->references.load() == 1 && isOurs(whole, (int32_t)value->blocks.size() + 1) &&
+               whole.data == (char *)whole.owner;
   if (together && !alone) {
     Block copy = copyOf(whole, value->dtype);
     countMoved(elementsOf(whole.sizes) * pmap_dtype_bytes(value->dtype));

@@ -1,8 +1,8 @@
 //===- Dist.h - Distributed values -------------------------------------------------------------------------------===//
 //
-// The devices of a process share its memory, so a block is a pointer and a replicated value is one block that all devices read.
-// Splitting dimension 0 makes views of the one global buffer. A byte moves only where a split cuts across rows, or blocks that
-// lie apart are gathered; the context counts those bytes.
+// The devices of a process share its memory, so a block is a pointer and a replicated value is one block that all
+// devices read. Splitting dimension 0 makes views of the one global buffer. A byte moves only where a split cuts across
+// rows, or blocks that lie apart are gathered; the context counts those bytes.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -18,22 +18,23 @@ using Shape = std::vector<int64_t>;
 
 int64_t elementsOf(const Shape &shape);
 
-/// A dense row-major array. `owner` is the buffer from pmap_rt_alloc that holds it, or memory that is not the runtime's.
+/// A dense row-major array. `owner` is the buffer from pmap_rt_alloc that holds it, or memory that is not the
+/// runtime's.
 struct Block {
   void *owner = nullptr;
   char *data = nullptr;
   Shape sizes;
 };
 
-/// Reads a packed array. The block has no reference of its own. What is not dense, or is a scalar (whose storage belongs to
-/// the caller), is copied into a fresh buffer; `fresh` says so.
+/// Reads a packed array. The block has no reference of its own. What is not dense, or is a scalar (whose storage
+/// belongs to the caller), is copied into a fresh buffer; `fresh` says so.
 Block readPacked(const void *packed, int32_t dtype, size_t rank, bool &fresh);
 
 /// Writes a dense array into packed storage; a scalar's bytes are copied.
 void writePacked(void *packed, int32_t dtype, const Block &block);
 
-/// Copies a box between two arrays, given in elements: `sizes` of it at `offsets` of an array of shape `sourceShape`, and
-/// likewise for the target. Large copies use the current device's threads.
+/// Copies a box between two arrays, given in elements: `sizes` of it at `offsets` of an array of shape `sourceShape`,
+/// and likewise for the target. Large copies use the current device's threads.
 void copyBox(char *target, const Shape &targetShape, const Shape &targetOffsets, const char *source,
              const Shape &sourceShape, const Shape &sourceOffsets, const Shape &sizes, int64_t elementBytes);
 
@@ -68,8 +69,8 @@ bool liesAs(const pmap_dist &value, const ValueSpec &spec, const std::vector<std
 pmap_dist *split(const Block &whole, const ValueSpec &spec, const std::vector<std::string> &axisNames,
                  const std::vector<int64_t> &meshSizes);
 
-/// The value as one dense array with a reference of the caller's: its only block where there is one, or blocks that lie side
-/// by side; otherwise a fresh copy.
+/// The value as one dense array with a reference of the caller's: its only block where there is one, or blocks that lie
+/// side by side; otherwise a fresh copy.
 Block joined(const pmap_dist &value);
 
 /// `value` split as asked: itself with a reference more, or moved.

@@ -181,7 +181,8 @@ void pmap::rt::resolveMesh(const pmap_site *site, const Layout &layout, std::vec
     fail(site, "E1121",
          format("mesh %s needs %s%lld devices, the program has %lld", meshText(layout).c_str(),
                 open ? "a multiple of " : "", (long long)fixed, (long long)devices),
-         format("run with --devices %lld", (long long)(open ? (devices / std::max<int64_t>(fixed, 1) + 1) * fixed : fixed)));
+         format("run with --devices %lld",
+                (long long)(open ? (devices / std::max<int64_t>(fixed, 1) + 1) * fixed : fixed)));
   sizes.clear();
   for (int64_t size : layout.axisSizes)
     sizes.push_back(size < 0 ? devices / fixed : size);

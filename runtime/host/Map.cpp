@@ -37,7 +37,8 @@ void checkSizes(const pmap_map_desc *desc, const MapRun &run, const int64_t *glo
   }
 }
 
-/// Everything a body's call needs, for all ranks: argument pointers, descriptors and local sizes in one piece of memory.
+/// Everything a body's call needs, for all ranks: argument pointers, descriptors and local sizes in one piece of
+/// memory.
 struct Calls {
   std::unique_ptr<char[]> storage;
   std::vector<pmap_dist *> inputs; ///< With a reference each.
@@ -173,8 +174,8 @@ pmap_dist *collect(const pmap_map_desc *desc, MapRun &run, const Calls &calls, s
       // A result that aliases an input, or another result, is not a reference of its own.
       bool alias = array->allocated == (void *)0xdeadbeef;
       for (size_t i = calls.inputBase; i < calls.outputBase + output; ++i) {
-        const ValueSpec &other = i < calls.outputBase ? run.layout->inputs[i - calls.inputBase]
-                                                      : run.layout->outputs[i - calls.outputBase];
+        const ValueSpec &other =
+            i < calls.outputBase ? run.layout->inputs[i - calls.inputBase] : run.layout->outputs[i - calls.outputBase];
         alias |= bodyRank(other) > 0 && ((const pmap_array *)arguments[i])->allocated == array->allocated;
       }
       if (fresh && !alias)

@@ -1,8 +1,8 @@
 //===- Map.h - A running map and the meeting points of its devices -----------------------------------------------===//
 //
-// Devices meet in groups: those that differ only along the axes of a collective. A device arrives, then waits until its whole
-// group has. Waiting spins briefly and then sleeps; it ends early, by unwinding, when another device fails, when a device of
-// the group has returned without coming, when all devices wait for each other, or when the deadline passes.
+// Devices meet in groups: those that differ only along the axes of a collective. A device arrives, then waits until its
+// whole group has. Waiting spins briefly and then sleeps; it ends early, by unwinding, when another device fails, when
+// a device of the group has returned without coming, when all devices wait for each other, or when the deadline passes.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -20,16 +20,16 @@ namespace pmap::rt {
 /// One device's part in one collective, shown to its group.
 struct Arrival {
   const pmap_site *site = nullptr;
-  const char *name = "";      ///< `psum`, for messages.
-  int64_t key[4] = {};        ///< What all must agree on: operation, dtype, number of arrays, total elements.
+  const char *name = ""; ///< `psum`, for messages.
+  int64_t key[4] = {};   ///< What all must agree on: operation, dtype, number of arrays, total elements.
   const void *const *in = nullptr;
   void *const *out = nullptr;
 };
 
 struct Member {
   static constexpr int64_t stagingBytes = 4096;
-  /// The number of the last collective arrived at. Even and odd ones use separate places: whoever is at number s + 2 knows
-  /// that all have read what was shown for s, because all have since arrived at s + 1.
+  /// The number of the last collective arrived at. Even and odd ones use separate places: whoever is at number s + 2
+  /// knows that all have read what was shown for s, because all have since arrived at s + 1.
   alignas(64) std::atomic<uint64_t> arrived{0};
   uint64_t sequence = 0; ///< The owner's own count.
   uint64_t exchanges = 0;
@@ -84,8 +84,8 @@ struct MapRun {
   /// The group of this thread's device.
   std::pair<Group *, int32_t> groupOf(const pmap_site *site, int64_t axesMask, const int32_t *lists, int32_t listCount,
                                       int32_t listSize);
-  /// Shows the arrival and waits until the group is complete. Fails when the devices disagree. Returns the parity under which
-  /// the members show theirs.
+  /// Shows the arrival and waits until the group is complete. Fails when the devices disagree. Returns the parity under
+  /// which the members show theirs.
   int32_t meet(Group &group, int32_t place, const Arrival &arrival);
   /// Waits until every member has called it for the same collective: until then buffers may still be in use.
   void part(Group &group, int32_t place);

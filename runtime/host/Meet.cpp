@@ -65,7 +65,8 @@ std::pair<Group *, int32_t> MapRun::groupOf(const pmap_site *site, int64_t axesM
   int32_t rank = thisThread().rank;
   size_t entries = (size_t)listCount * (size_t)listSize;
   auto matches = [&](const GroupSet &set) {
-    return set.axesMask == axesMask && set.lists.size() == entries && std::equal(lists, lists + entries, set.lists.begin());
+    return set.axesMask == axesMask && set.lists.size() == entries &&
+           std::equal(lists, lists + entries, set.lists.begin());
   };
   for (GroupSet *set : ranks[rank].sets)
     if (matches(*set))
@@ -159,14 +160,15 @@ void MapRun::checkLateness(Group &group, int32_t place, const Arrival &arrival, 
           note += format("device %d waits in the %s at %s\n", rank, shown.name, placeText(shown.site).c_str());
         }
     }
-    fail(arrival.site, "E1113", format("the devices wait for each other: %s never reached this %s",
-                                       missing(group, number).c_str(), arrival.name),
+    fail(arrival.site, "E1113",
+         format("the devices wait for each other: %s never reached this %s", missing(group, number).c_str(),
+                arrival.name),
          std::move(note));
   }
   if (context->timeoutSeconds > 0 && waited > context->timeoutSeconds)
-    fail(arrival.site, "E1114", format("%s waited in this %s for %.3g s; %s did not come",
-                                       listText({group.ranks[(size_t)place]}).c_str(), arrival.name, context->timeoutSeconds,
-                                       missing(group, number).c_str()));
+    fail(arrival.site, "E1114",
+         format("%s waited in this %s for %.3g s; %s did not come", listText({group.ranks[(size_t)place]}).c_str(),
+                arrival.name, context->timeoutSeconds, missing(group, number).c_str()));
 }
 
 void MapRun::waitForArrivals(Group &group, int32_t place, const Arrival &arrival, uint64_t number) {

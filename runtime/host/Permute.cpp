@@ -26,9 +26,9 @@ struct Permutation {
   int64_t outStride[maxRank];
 };
 
-/// Transposes a piece of `rows` by `columns`: row r of the source, `columns` long, becomes column r of the result. A whole
-/// piece is turned within the cache and then written line by line, for lines that are a power of two apart share few places in
-/// the cache and would push each other out while they are incomplete.
+/// Transposes a piece of `rows` by `columns`: row r of the source, `columns` long, becomes column r of the result. A
+/// whole piece is turned within the cache and then written line by line, for lines that are a power of two apart share
+/// few places in the cache and would push each other out while they are incomplete.
 template <typename T>
 void transposePiece(const T *in, int64_t inStride, T *out, int64_t outStride, int64_t rows, int64_t columns) {
   constexpr int64_t side = tile<T>;
@@ -53,8 +53,8 @@ void transposePiece(const T *in, int64_t inStride, T *out, int64_t outStride, in
       out[c * outStride + r] = in[r * inStride + c];
 }
 
-/// One slab: a tile's worth of indices of the dimension that is fastest in the source, all of the one that is fastest in the result, at
-/// one point of the others. Slabs are numbered with the tiles running fastest.
+/// One slab: a tile's worth of indices of the dimension that is fastest in the source, all of the one that is fastest
+/// in the result, at one point of the others. Slabs are numbered with the tiles running fastest.
 template <typename T> void permuteSlabs(void *closure, int64_t lo, int64_t hi) {
   const Permutation &p = *static_cast<const Permutation *>(closure);
   const Dimension fast = p.dims[p.fast], last = p.dims[p.rank - 1];
@@ -74,8 +74,8 @@ template <typename T> void permuteSlabs(void *closure, int64_t lo, int64_t hi) {
     }
     int64_t columns = std::min(side, fast.size - first);
     for (int64_t row = 0; row < last.size; row += side)
-      transposePiece(in + row * last.stride, last.stride, out + row, p.outStride[p.fast], std::min(side, last.size - row),
-                     columns);
+      transposePiece(in + row * last.stride, last.stride, out + row, p.outStride[p.fast],
+                     std::min(side, last.size - row), columns);
   }
 }
 

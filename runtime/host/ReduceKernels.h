@@ -11,8 +11,9 @@
 
 namespace pmap::rt {
 
-/// Reduces the elements lo..hi of `ranks` arrays, in rank order, and writes the result to `outCount` ones (an out may be an in).
-/// `divisor` is what a mean divides by. `stream` stores past the caches; the outs + lo must then be 64-byte aligned.
+/// Reduces the elements lo..hi of `ranks` arrays, in rank order, and writes the result to `outCount` ones (an out may
+/// be an in). `divisor` is what a mean divides by. `stream` stores past the caches; the outs + lo must then be 64-byte
+/// aligned.
 using ReduceKernel = void (*)(const void *const *ins, int64_t ranks, void *const *outs, int64_t outCount, int64_t lo,
                               int64_t hi, double divisor, bool stream);
 

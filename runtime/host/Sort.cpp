@@ -56,7 +56,8 @@ template <typename Key, typename KeyOf> void sortLines(const Sort &sort, int64_t
         int32_t position = static_cast<int32_t>(entries[i].position);
         memcpy(sort.out + at * 4, &position, 4);
       } else {
-        memcpy(sort.out + at * sort.bytes, sort.in + (start + entries[i].position * sort.inner) * sort.bytes, sort.bytes);
+        memcpy(sort.out + at * sort.bytes, sort.in + (start + entries[i].position * sort.inner) * sort.bytes,
+               sort.bytes);
       }
     }
   }
@@ -79,8 +80,14 @@ void sortPiece(void *closure, int64_t lo, int64_t hi) {
 
 void pmap_rt_sort(int32_t dtype, int32_t descending, int32_t indices, int64_t outer, int64_t length, int64_t inner,
                   const void *in, void *out) {
-  Sort sort{dtype,  descending != 0,           indices != 0,          length, inner, pmap_dtype_bytes(dtype),
-            static_cast<const char *>(in), static_cast<char *>(out)};
+  Sort sort{dtype,
+            descending != 0,
+            indices != 0,
+            length,
+            inner,
+            pmap_dtype_bytes(dtype),
+            static_cast<const char *>(in),
+            static_cast<char *>(out)};
   // Pieces of some ten thousand elements are worth a thread.
   int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, length));
   pmap_rt_parallel_for(sortPiece, &sort, outer * inner, grain);

@@ -12,7 +12,8 @@ using namespace pmap::rt;
 pthread_t pmap::rt::startThread(void *(*body)(void *), void *closure) {
   pthread_t thread;
   if (int error = pthread_create(&thread, nullptr, body, closure)) {
-    fprintf(stderr, "error: cannot start another thread: %s [E1116]\nnote: use fewer --devices or --threads\n", strerror(error));
+    fprintf(stderr, "error: cannot start another thread: %s [E1116]\nnote: use fewer --devices or --threads\n",
+            strerror(error));
     // The threads that did start are in the middle of their lives: no destructor may run.
     _exit(2);
   }
@@ -26,8 +27,8 @@ struct Team::Loop {
   int64_t n, piece;
   std::atomic<int64_t> next{0};
 
-  /// The failure of the lowest piece. Pieces are taken in ascending order and the ones taken are finished, so which failure
-  /// is lowest does not depend on timing.
+  /// The failure of the lowest piece. Pieces are taken in ascending order and the ones taken are finished, so which
+  /// failure is lowest does not depend on timing.
   std::atomic<bool> failed{false};
   SpinLock lock;
   int64_t failedAt = 0;

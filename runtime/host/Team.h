@@ -16,8 +16,8 @@ pthread_t startThread(void *(*body)(void *), void *closure);
 
 using LoopBody = void (*)(void *closure, int64_t lo, int64_t hi);
 
-/// The threads of one device: a caller and `workers` helpers, started once. One loop runs at a time, called by the device's
-/// own thread.
+/// The threads of one device: a caller and `workers` helpers, started once. One loop runs at a time, called by the
+/// device's own thread.
 class Team {
 public:
   Team(int32_t workers, double spinMicroseconds);
@@ -33,8 +33,8 @@ private:
 
   const double spinMicroseconds;
   Signal begin, finished;
-  /// Bit 31: the current loop takes helpers. The bits below count the helpers inside; a loop's caller closes the gate and
-  /// waits only for those inside, never for a helper that has not woken yet.
+  /// Bit 31: the current loop takes helpers. The bits below count the helpers inside; a loop's caller closes the gate
+  /// and waits only for those inside, never for a helper that has not woken yet.
   static constexpr uint32_t Open = 1u << 31;
   std::atomic<uint32_t> gate{0};
   std::atomic<Loop *> loop{nullptr};

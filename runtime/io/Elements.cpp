@@ -141,7 +141,8 @@ bool pmap::rt::parseElement(int32_t dtype, const std::string &written, void *ele
     for (int32_t other = 0; other < PMAP_DTYPE_COUNT; ++other) {
       std::string suffix = pmap_dtype_name(other);
       if (text.size() > suffix.size() && text.ends_with(suffix) && other != PMAP_bool && other != PMAP_key &&
-          (isdigit((unsigned char)text[text.size() - suffix.size() - 1]) || text[text.size() - suffix.size() - 1] == '.')) {
+          (isdigit((unsigned char)text[text.size() - suffix.size() - 1]) ||
+           text[text.size() - suffix.size() - 1] == '.')) {
         if (other != dtype)
           return false;
         text.resize(text.size() - suffix.size());

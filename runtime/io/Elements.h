@@ -22,14 +22,14 @@ uint16_t floatToHalf(float value);
 float bfloatToFloat(uint16_t bits);
 uint16_t floatToBfloat(float value);
 
-/// Element `index` of an array. `loadFloat` is for floating dtypes, `loadSigned` for bool and signed, `loadUnsigned` for
-/// unsigned ones and keys.
+/// Element `index` of an array. `loadFloat` is for floating dtypes, `loadSigned` for bool and signed, `loadUnsigned`
+/// for unsigned ones and keys.
 double loadFloat(int32_t dtype, const void *data, int64_t index);
 int64_t loadSigned(int32_t dtype, const void *data, int64_t index);
 uint64_t loadUnsigned(int32_t dtype, const void *data, int64_t index);
 
-/// Reads a number or `true`, `false` as one element of a dtype: decimal or `0x`, `_` between digits, an exponent, `inf`,
-/// `nan`, a dtype suffix that must be this dtype's. Returns false and says why (`expected an i32, got 1.5`).
+/// Reads a number or `true`, `false` as one element of a dtype: decimal or `0x`, `_` between digits, an exponent,
+/// `inf`, `nan`, a dtype suffix that must be this dtype's. Returns false and says why (`expected an i32, got 1.5`).
 bool parseElement(int32_t dtype, const std::string &text, void *element, std::string &why);
 
 } // namespace pmap::rt

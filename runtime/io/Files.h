@@ -12,8 +12,8 @@ namespace pmap::rt {
 /// Reads a .npy file; large ones are mapped, not copied.
 Problem readNpy(const std::string &path, HostArray &array);
 
-/// Reads the files that a pattern with `*` matches as the blocks of one array along dimension 0, in the order of their names with
-/// numbers in them taken as numbers: `part-9.npy` before `part-10.npy`. `subject` is for messages.
+/// Reads the files that a pattern with `*` matches as the blocks of one array along dimension 0, in the order of their
+/// names with numbers in them taken as numbers: `part-9.npy` before `part-10.npy`. `subject` is for messages.
 Problem readBlocks(const std::string &pattern, const std::string &subject, HostArray &array);
 
 /// A .npz archive open for reading.

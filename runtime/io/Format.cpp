@@ -1,6 +1,6 @@
-// Arrays as NumPy prints them (`str`, or `repr` without its frame), with NumPy's default options: 8 digits after the point at
-// most, a summary past 1000 elements with 3 at each edge, lines of 75 characters. It follows numpy/core/arrayprint.py of
-// NumPy 2.4, step by step. bf16 and f16 have the shortest digits that give the value back.
+// Arrays as NumPy prints them (`str`, or `repr` without its frame), with NumPy's default options: 8 digits after the
+// point at most, a summary past 1000 elements with 3 at each edge, lines of 75 characters. It follows
+// numpy/core/arrayprint.py of NumPy 2.4, step by step. bf16 and f16 have the shortest digits that give the value back.
 
 #include "runtime/io/Format.h"
 #include "runtime/core/Failure.h"
@@ -21,7 +21,8 @@ constexpr int maxPrecision = 8;
 constexpr int64_t threshold = 1000, edgeItems = 3;
 constexpr size_t lineWidth = 75;
 
-/// The shortest digits of a value of a dtype, in scientific form: digits without a point, and the exponent of the first.
+/// The shortest digits of a value of a dtype, in scientific form: digits without a point, and the exponent of the
+/// first.
 struct Decimal {
   bool negative;
   std::string digits; ///< No trailing zeros; "0" for zero.
@@ -221,7 +222,8 @@ private:
       std::string text = format("%.*e", precision, value);
       size_t e = text.find('e'), point = std::min(text.find('.'), e);
       std::string fraction = point < e ? text.substr(point + 1, e - point - 1) : "";
-      return padLeft(text.substr(0, point), left) + "." + fraction + exponentText(atoi(text.c_str() + e + 1), exponentDigits);
+      return padLeft(text.substr(0, point), left) + "." + fraction +
+             exponentText(atoi(text.c_str() + e + 1), exponentDigits);
     }
     Pieces pieces = positional(dtype, value, precision);
     pieces.fraction.resize(right, ' ');

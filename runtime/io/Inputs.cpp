@@ -139,7 +139,10 @@ private:
       return problem ? problem : checkType(leaf, input);
     }
     if (name != leaf.name)
-      return {"E1014", input.origin, "a record is read from a .npz archive, or leaf by leaf", {std::string("such as ") + leaf.name + "=..."}};
+      return {"E1014",
+              input.origin,
+              "a record is read from a .npz archive, or leaf by leaf",
+              {std::string("such as ") + leaf.name + "=..."}};
     Problem problem = parseLiteral(value, leaf.dtype, leaf.rank, input.origin, input.array);
     if (problem && value.find_first_of("/.") != std::string::npos && isalpha((unsigned char)value.back()))
       problem.notes.push_back("files are .npy, or .npz with the name of an array, data.npz:x");
@@ -150,12 +153,14 @@ private:
     HostArray &array = input.array;
     std::string got = typeText(array.dtype, array.sizes);
     if (array.dtype != leaf.dtype)
-      return {"E1015", input.origin,
+      return {"E1015",
+              input.origin,
               std::string("expected dtype ") + pmap_dtype_name(leaf.dtype) + ", got " + pmap_dtype_name(array.dtype),
               {"the file holds " + got + ", input '" + leaf.name + "' is " + leafType(leaf),
                std::string("convert it with np.save(path, array.astype(np.") + numpyName(leaf.dtype) + "))"}};
     if ((int32_t)array.sizes.size() != leaf.rank)
-      return {"E1016", input.origin,
+      return {"E1016",
+              input.origin,
               "expected rank " + std::to_string(leaf.rank) + ", got rank " + std::to_string(array.sizes.size()),
               {"the file holds " + got + ", input '" + leaf.name + "' is " + leafType(leaf)}};
     return {};
@@ -183,8 +188,9 @@ struct Birth {
 
 } // namespace
 
-void pmap::rt::readInputs(const pmap_signature &signature, const std::vector<std::pair<std::string, std::string>> &given,
-                          std::vector<Input> &inputs, std::vector<Problem> &problems) {
+void pmap::rt::readInputs(const pmap_signature &signature,
+                          const std::vector<std::pair<std::string, std::string>> &given, std::vector<Input> &inputs,
+                          std::vector<Problem> &problems) {
   inputs.resize((size_t)signature.parameter_count);
   Reader(signature, problems).read(given, inputs);
 }
@@ -211,9 +217,10 @@ void pmap::rt::bindSizes(const pmap_signature &signature, const std::vector<Inpu
       if (born == births.end())
         bind(size, got, dimensionText(i, d));
       else if (born->second.value != got)
-        problems.push_back({"E1017", inputs[(size_t)i].origin,
-                            "sizes differ: " + dimensionText(i, d) + " is " + std::to_string(got) + ", expected " + size +
-                                " = " + std::to_string(born->second.value) + " from " + born->second.where,
+        problems.push_back({"E1017",
+                            inputs[(size_t)i].origin,
+                            "sizes differ: " + dimensionText(i, d) + " is " + std::to_string(got) + ", expected " +
+                                size + " = " + std::to_string(born->second.value) + " from " + born->second.where,
                             {}});
     }
   // An integer parameter of a symbol's name is that size.
@@ -225,16 +232,20 @@ void pmap::rt::bindSizes(const pmap_signature &signature, const std::vector<Inpu
     if (!isSize || leaf.rank || strchr("bfk", kindOf(leaf.dtype)))
       continue;
     const char *data = inputs[(size_t)i].array.data;
-    int64_t value = kindOf(leaf.dtype) == 'i' ? loadSigned(leaf.dtype, data, 0) : (int64_t)loadUnsigned(leaf.dtype, data, 0);
+    int64_t value =
+        kindOf(leaf.dtype) == 'i' ? loadSigned(leaf.dtype, data, 0) : (int64_t)loadUnsigned(leaf.dtype, data, 0);
     auto born = births.find(leaf.name);
     if (born == births.end() && value >= 0)
       bind(leaf.name, value, std::string("input ") + leaf.name);
     else if (value < 0)
-      problems.push_back({"E1017", inputs[(size_t)i].origin, "expected a size, at least 0, got " + std::to_string(value), {}});
+      problems.push_back(
+          {"E1017", inputs[(size_t)i].origin, "expected a size, at least 0, got " + std::to_string(value), {}});
     else if (born->second.value != value)
-      problems.push_back({"E1017", inputs[(size_t)i].origin,
+      problems.push_back({"E1017",
+                          inputs[(size_t)i].origin,
                           "sizes differ: " + std::string(leaf.name) + " is " + std::to_string(value) + ", " +
-                              born->second.where + " is " + std::to_string(born->second.value), {}});
+                              born->second.where + " is " + std::to_string(born->second.value),
+                          {}});
   }
   for (int32_t i = 0; i < signature.parameter_count; ++i)
     for (int32_t d = 0; d < leafAt(i).rank; ++d) {
@@ -261,12 +272,15 @@ void pmap::rt::bindSizes(const pmap_signature &signature, const std::vector<Inpu
       if (wanted == got)
         continue;
       bool constant = symbolsOf(size).empty();
-      Problem problem{"E1017", inputs[(size_t)i].origin,
+      Problem problem{"E1017",
+                      inputs[(size_t)i].origin,
                       dimensionText(i, d) + " is " + std::to_string(got) + ", expected " + size +
-                          (wanted && !constant ? " = " + std::to_string(*wanted) : ""), {}};
+                          (wanted && !constant ? " = " + std::to_string(*wanted) : ""),
+                      {}};
       for (const std::string &symbol : symbolsOf(size))
         if (births.count(symbol))
-          problem.notes.push_back(symbol + " = " + std::to_string(births[symbol].value) + " from " + births[symbol].where);
+          problem.notes.push_back(symbol + " = " + std::to_string(births[symbol].value) + " from " +
+                                  births[symbol].where);
       problems.push_back(problem);
     }
   for (int32_t s = 0; s < signature.symbol_count && problems.empty(); ++s)

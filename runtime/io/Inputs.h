@@ -24,7 +24,8 @@ void bindSizes(const pmap_signature &signature, const std::vector<Input> &inputs
                std::vector<Problem> &problems);
 
 /// Reads a literal, `[[1, 2], [3, 4]]` or `0.5`, as an array of a dtype and rank.
-Problem parseLiteral(const std::string &text, int32_t dtype, int32_t rank, const std::string &subject, HostArray &array);
+Problem parseLiteral(const std::string &text, int32_t dtype, int32_t rank, const std::string &subject,
+                     HostArray &array);
 
 } // namespace pmap::rt
 

@@ -65,7 +65,8 @@ private:
       return element(depth);
     if (depth >= rank)
       return wrong("expected rank " + std::to_string(rank) + ", got a list of rank " + std::to_string(depth + 1) +
-                       " or more", "E1016");
+                       " or more",
+                   "E1016");
     int64_t count = 0;
     while (!take(']')) {
       if (at >= text.size())
@@ -79,7 +80,8 @@ private:
       ++count;
     }
     if (sizes[depth] >= 0 && sizes[depth] != count)
-      return wrong("the lists have different lengths, " + std::to_string(sizes[depth]) + " and " + std::to_string(count));
+      return wrong("the lists have different lengths, " + std::to_string(sizes[depth]) + " and " +
+                   std::to_string(count));
     sizes[depth] = count;
     return true;
   }

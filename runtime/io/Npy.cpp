@@ -198,9 +198,11 @@ Problem pmap::rt::readNpyHeader(ByteSource &source, const std::string &subject, 
     before = 12;
   }
   if (length > source.size - before)
-    return {"E1021", subject,
+    return {"E1021",
+            subject,
             "the file ends within its header: expected " + std::to_string(length) + " bytes of it, got " +
-                std::to_string(std::max<int64_t>(0, source.size - before)), {}};
+                std::to_string(std::max<int64_t>(0, source.size - before)),
+            {}};
   if (length > maxHeaderBytes)
     return {"E1020", subject, "damaged header: it claims a length of " + std::to_string(length) + " bytes", {}};
   std::string text((size_t)length, '\0');
@@ -211,8 +213,10 @@ Problem pmap::rt::readNpyHeader(ByteSource &source, const std::string &subject, 
     return {"E1020", subject, "damaged header: expected a dictionary with 'descr', 'fortran_order' and 'shape'", {}};
   header.dtype = parser.structured ? -1 : dtypeOf(parser.descr, header.swapped);
   if (header.dtype < 0)
-    return {"E1025", subject, "the array holds " + (parser.structured ? "records" : foreignType(parser.descr)) +
-                                  ", which have no dtype here",
+    return {"E1025",
+            subject,
+            "the array holds " + (parser.structured ? "records" : foreignType(parser.descr)) +
+                ", which have no dtype here",
             {"dtypes are bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"}};
   header.sizes = parser.sizes;
   int64_t bytes = pmap_dtype_bytes(header.dtype);
@@ -236,12 +240,15 @@ Problem pmap::rt::readNpyHeader(ByteSource &source, const std::string &subject, 
   for (int64_t size : header.sizes)
     longer += size > 1;
   if (parser.fortran && longer > 1 && !empty)
-    return {"E1024", subject, "the array is in Fortran order (column-major), expected C order",
+    return {"E1024",
+            subject,
+            "the array is in Fortran order (column-major), expected C order",
             {"save it with np.save(path, np.ascontiguousarray(array))"}};
   return {};
 }
 
-Problem pmap::rt::readNpyData(ByteSource &source, const std::string &subject, const NpyHeader &header, HostArray &array) {
+Problem pmap::rt::readNpyData(ByteSource &source, const std::string &subject, const NpyHeader &header,
+                              HostArray &array) {
   array.dtype = header.dtype;
   array.sizes = header.sizes;
   array.owner = context().host->arena->allocate(header.dataBytes);

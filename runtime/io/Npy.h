@@ -11,8 +11,8 @@
 
 namespace pmap::rt {
 
-/// A dense array in memory. `owner` is a buffer of pmap_rt_alloc with one reference of the holder's, or null when `mapping` is a
-/// mapped file.
+/// A dense array in memory. `owner` is a buffer of pmap_rt_alloc with one reference of the holder's, or null when
+/// `mapping` is a mapped file.
 struct HostArray {
   int32_t dtype = 0;
   std::vector<int64_t> sizes;
@@ -41,8 +41,8 @@ struct NpyHeader {
   int64_t dataOffset = 0, dataBytes = 0;
 };
 
-/// Reads and checks a header, before anything is allocated: damage, unknown element types, sizes that overflow, Fortran order, a
-/// file that is too short or too long.
+/// Reads and checks a header, before anything is allocated: damage, unknown element types, sizes that overflow, Fortran
+/// order, a file that is too short or too long.
 Problem readNpyHeader(ByteSource &source, const std::string &subject, NpyHeader &header);
 
 /// Reads what follows the header.

@@ -1,5 +1,5 @@
-// Flags and `name=value` pairs. One table lists the flags; parsing, help and suggestions derive from it. A dozen flags of one
-// form need no command-line library, which would cost an executable more than its whole runtime.
+// Flags and `name=value` pairs. One table lists the flags; parsing, help and suggestions derive from it. A dozen flags
+// of one form need no command-line library, which would cost an executable more than its whole runtime.
 
 #include "runtime/io/Options.h"
 
@@ -43,7 +43,8 @@ bool wholeNumber(const std::string &text, int32_t &value, int32_t most) {
 
 } // namespace
 
-std::vector<Problem> pmap::rt::parseOptions(const pmap_signature &signature, int32_t argc, char **argv, Options &options) {
+std::vector<Problem> pmap::rt::parseOptions(const pmap_signature &signature, int32_t argc, char **argv,
+                                            Options &options) {
   std::vector<Problem> problems;
   auto wrong = [&](std::string message, std::vector<std::string> notes = {}) {
     problems.push_back({"E1010", "", std::move(message), std::move(notes)});

@@ -30,9 +30,7 @@ int report(const std::vector<Problem> &problems) {
 }
 
 /// Storage of a packed array: the descriptor, or a scalar's 8 bytes.
-std::vector<int64_t> packedStorage(int32_t rank) {
-  return std::vector<int64_t>(rank ? 3 + 2 * (size_t)rank : 1, 0);
-}
+std::vector<int64_t> packedStorage(int32_t rank) { return std::vector<int64_t>(rank ? 3 + 2 * (size_t)rank : 1, 0); }
 
 /// The entry's arguments and results in packed form.
 class Call {
@@ -267,8 +265,8 @@ int32_t pmap_program_main(const pmap_program *program, int32_t argc, char **argv
   double loaded = now();
   auto runEntry = [&](Call &call) {
     context().patienceSeconds = patience;
-    int32_t status = program->call ? program->call(program->user, call.arguments())
-                                   : pmap_rt_call(program->entry, call.arguments());
+    int32_t status =
+        program->call ? program->call(program->user, call.arguments()) : pmap_rt_call(program->entry, call.arguments());
     context().patienceSeconds = 0;
     fflush(stdout);
     if (status && !program->call)

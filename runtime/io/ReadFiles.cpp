@@ -61,8 +61,8 @@ Problem cannotRead(const std::string &path, int error) {
   return {"E1018", path, std::string("cannot read the file: ") + strerror(error), {}};
 }
 
-/// Maps the file with its data in place. One readable page lies before it, because the runtime looks at the 64 bytes before a
-/// buffer to tell its own from others'.
+/// Maps the file with its data in place. One readable page lies before it, because the runtime looks at the 64 bytes
+/// before a buffer to tell its own from others'.
 bool mapFile(int fd, const NpyHeader &header, int64_t fileBytes, HostArray &array) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), span = page + (size_t)fileBytes;
   char *base = (char *)mmap(nullptr, span, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -129,9 +129,11 @@ Problem pmap::rt::readBlocks(const std::string &pattern, const std::string &subj
       problem = {"E1016", paths[i], "a scalar is no block of an array", {}};
     else if (block.dtype != first.dtype || block.sizes.size() != first.sizes.size() ||
              !std::equal(block.sizes.begin() + 1, block.sizes.end(), first.sizes.begin() + 1))
-      problem = {"E1017", paths[i],
+      problem = {"E1017",
+                 paths[i],
                  "blocks differ: " + typeText(block.dtype, block.sizes) + ", expected the dtype and inner sizes of " +
-                     typeText(first.dtype, first.sizes) + " in " + paths[0], {}};
+                     typeText(first.dtype, first.sizes) + " in " + paths[0],
+                 {}};
     else
       along += block.sizes[0];
   }
@@ -185,7 +187,9 @@ Problem Archive::open(const std::string &file) {
   return {};
 }
 
-bool Archive::has(const std::string &name) const { return std::find(entries.begin(), entries.end(), name) != entries.end(); }
+bool Archive::has(const std::string &name) const {
+  return std::find(entries.begin(), entries.end(), name) != entries.end();
+}
 
 Problem Archive::read(const std::string &name, HostArray &array) {
   std::string subject = path + ":" + name;
@@ -202,10 +206,12 @@ Problem Archive::read(const std::string &name, HostArray &array) {
       unzGetCurrentFileInfo64(zip, &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK)
     return {"E1026", subject, "damaged archive: the entry cannot be found", {}};
   if (int status = unzOpenCurrentFile(zip); status != UNZ_OK)
-    return {"E1026", subject,
+    return {"E1026",
+            subject,
             info.compression_method != 0 && info.compression_method != 8
                 ? format("unknown compression (method %lu)", info.compression_method)
-                : "damaged archive: the entry cannot be opened", {}};
+                : "damaged archive: the entry cannot be opened",
+            {}};
   EntrySource source;
   source.zip = zip;
   source.size = (int64_t)info.uncompressed_size;

@@ -179,8 +179,8 @@ Problem pmap::rt::writeNpz(const std::string &path, const std::vector<NamedArray
     info.tmz_date.tm_year = 1980;
     info.tmz_date.tm_mday = 1;
     int large = bytes + (int64_t)header.size() >= (int64_t)UINT32_MAX;
-    good = good && zipOpenNewFileInZip64(zip, (array.name + ".npy").c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0, 0,
-                                         large) == ZIP_OK;
+    good = good && zipOpenNewFileInZip64(zip, (array.name + ".npy").c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0,
+                                         0, large) == ZIP_OK;
     good = good && zipWriteInFileInZip(zip, header.data(), (unsigned)header.size()) == ZIP_OK;
     for (int64_t done = 0; good && done < bytes;) {
       unsigned piece = (unsigned)std::min<int64_t>(bytes - done, 1 << 30);

@@ -1,8 +1,9 @@
-// Collectives: values for every kind, dtype and size, equal bits everywhere, groups, and what happens when devices disagree.
+// Collectives: values for every kind, dtype and size, equal bits everywhere, groups, and what happens when devices
+// disagree.
 
-#include "test/runtime/Arrays.h"
 #include "runtime/core/Wait.h"
 #include "runtime/io/Elements.h"
+#include "test/runtime/Arrays.h"
 
 #include <cmath>
 
@@ -55,8 +56,8 @@ double expected(int32_t kind, int32_t dtype, int64_t ranks, int64_t i) {
   double value = sample(0, i);
   for (int64_t r = 1; r < ranks; ++r) {
     double next = sample(r, i);
-    value = kind == PMAP_REDUCE_MAX   ? std::max(value, next)
-            : kind == PMAP_REDUCE_MIN ? std::min(value, next)
+    value = kind == PMAP_REDUCE_MAX    ? std::max(value, next)
+            : kind == PMAP_REDUCE_MIN  ? std::min(value, next)
             : kind == PMAP_REDUCE_PROD ? value * next
                                        : value + next;
   }
@@ -98,8 +99,8 @@ TEST_P(Collectives, EveryKindDtypeAndSize) {
                            pmap_rt_all_reduce(&at, 1, kind, dtype, 1, ins, outs, &n);
                            for (int64_t i = 0; i < n; ++i)
                              if (load(dtype, out, i) != expected(kind, dtype, pmap_rt_axis_size(0), i)) {
-                               ADD_FAILURE() << "kind " << kind << " of " << pmap_dtype_name(dtype) << " element " << i << " of "
-                                             << n << ": " << load(dtype, out, i) << ", expected "
+                               ADD_FAILURE() << "kind " << kind << " of " << pmap_dtype_name(dtype) << " element " << i
+                                             << " of " << n << ": " << load(dtype, out, i) << ", expected "
                                              << expected(kind, dtype, pmap_rt_axis_size(0), i);
                                break;
                              }
@@ -171,7 +172,8 @@ TEST_P(Collectives, AllGather) {
       sizes[1] = inner;
       ASSERT_EQ(runMap("mesh a=-1;",
                        [](void **) {
-                         int64_t outer = sizes[0], inner = sizes[1], d = pmap_rt_axis_size(0), r = pmap_rt_axis_index(0);
+                         int64_t outer = sizes[0], inner = sizes[1], d = pmap_rt_axis_size(0),
+                                 r = pmap_rt_axis_index(0);
                          auto *x = (int32_t *)pmap_rt_alloc(outer * inner * 4);
                          auto *y = (int32_t *)pmap_rt_alloc(outer * inner * d * 4);
                          for (int64_t i = 0; i < outer * inner; ++i)
@@ -358,7 +360,8 @@ TEST(Groups, DevicesThatWaitForEachOther) {
     const void *ins[] = {&x};
     void *outs[] = {&x};
     int64_t n = 1;
-    pmap_rt_all_reduce(&at, pmap_rt_axis_index(0) == pmap_rt_axis_index(1) ? 1 : 2, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
+    pmap_rt_all_reduce(&at, pmap_rt_axis_index(0) == pmap_rt_axis_index(1) ? 1 : 2, PMAP_REDUCE_SUM, PMAP_f32, 1, ins,
+                       outs, &n);
   });
   EXPECT_NE(message.find("the devices wait for each other"), std::string::npos) << message;
   EXPECT_LT(now() - begin, 1);

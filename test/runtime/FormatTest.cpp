@@ -1,7 +1,7 @@
 // Arrays as text. The expected texts were printed by NumPy 2.4.
 
-#include "runtime/io/Elements.h"
 #include "runtime/io/Format.h"
+#include "runtime/io/Elements.h"
 #include "test/runtime/Arrays.h"
 
 #include <cmath>

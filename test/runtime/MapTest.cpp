@@ -122,8 +122,9 @@ TEST_P(Map, ScalarsStack) {
   // F14: no arguments, one number per device.
   Packed<int32_t> y(1);
   std::vector<pmap_dist *> out(1);
-  ASSERT_EQ(runMap("mesh a=-1; out i32 [a] stack;",
-                   [](void **args) { *(int32_t *)args[0] = (int32_t)pmap_rt_axis_index(0); }, {}, {}, &out),
+  ASSERT_EQ(runMap(
+                "mesh a=-1; out i32 [a] stack;",
+                [](void **args) { *(int32_t *)args[0] = (int32_t)pmap_rt_axis_index(0); }, {}, {}, &out),
             "");
   pmap_rt_move_to_host(&site, out[0], y.pointer(), 1);
   EXPECT_EQ(y.values(), counting<int32_t>(GetParam()));
@@ -133,12 +134,13 @@ TEST_P(Map, AnInputMayBeTheResult) {
   Packed<double> x({16}, counting<double>(16)), y(1);
   pmap_dist *in = pmap_rt_move_to_dist(&site, "mesh a=-1; in f64 [a];", x.pointer(), 0);
   std::vector<pmap_dist *> out(2);
-  ASSERT_EQ(runMap("mesh a=-1; size a ragged; in f64 [a]; out f64 [a]; out f64 [a];",
-                   [](void **args) {
-                     memcpy(args[2], args[1], sizeof(pmap_array) + 16);
-                     memcpy(args[3], args[1], sizeof(pmap_array) + 16);
-                   },
-                   {16}, {in}, &out),
+  ASSERT_EQ(runMap(
+                "mesh a=-1; size a ragged; in f64 [a]; out f64 [a]; out f64 [a];",
+                [](void **args) {
+                  memcpy(args[2], args[1], sizeof(pmap_array) + 16);
+                  memcpy(args[3], args[1], sizeof(pmap_array) + 16);
+                },
+                {16}, {in}, &out),
             "");
   pmap_rt_dist_release(in);
   pmap_rt_dist_release(out[1]);
@@ -154,17 +156,18 @@ TEST_P(Map, OtherDimensionsAndMeshes) {
   Packed<float> x({2, 2 * n}, counting<float>(4 * n)), y(2);
   pmap_dist *in = pmap_rt_move_to_dist(&site, "mesh a=-1; in f32 [_,a];", x.pointer(), 0);
   std::vector<pmap_dist *> out(1);
-  ASSERT_EQ(runMap("mesh a=-1; size a; in f32 [_,a]; out f32 [_,a];",
-                   [](void **args) {
-                     int64_t d = *(int64_t *)args[0], n = pmap_rt_axis_size(0), rank = pmap_rt_axis_index(0);
-                     EXPECT_EQ(d, 2);
-                     float *x = dataOf<float>(args[1]), *y = fresh<float>(args[2], {2, 2});
-                     for (int i = 0; i < 4; ++i) {
-                       EXPECT_EQ(x[i], (float)(i / 2 * 2 * n + rank * 2 + i % 2));
-                       y[i] = x[i];
-                     }
-                   },
-                   {2 * n}, {in}, &out),
+  ASSERT_EQ(runMap(
+                "mesh a=-1; size a; in f32 [_,a]; out f32 [_,a];",
+                [](void **args) {
+                  int64_t d = *(int64_t *)args[0], n = pmap_rt_axis_size(0), rank = pmap_rt_axis_index(0);
+                  EXPECT_EQ(d, 2);
+                  float *x = dataOf<float>(args[1]), *y = fresh<float>(args[2], {2, 2});
+                  for (int i = 0; i < 4; ++i) {
+                    EXPECT_EQ(x[i], (float)(i / 2 * 2 * n + rank * 2 + i % 2));
+                    y[i] = x[i];
+                  }
+                },
+                {2 * n}, {in}, &out),
             "");
   pmap_rt_move_to_host(&site, out[0], y.pointer(), 1);
   EXPECT_EQ(y.sizes(), x.sizes());
@@ -178,12 +181,13 @@ TEST_P(Map, BlocksConcatenateAlongAnotherDimension) {
   Packed<float> x({n, 2}, counting<float>(2 * n)), y(2);
   pmap_dist *in = pmap_rt_move_to_dist(&site, "mesh a=-1; in f32 [a,_];", x.pointer(), 0);
   std::vector<pmap_dist *> out(1);
-  ASSERT_EQ(runMap("mesh a=-1; size a; in f32 [a,_]; out f32 [_,a];",
-                   [](void **args) {
-                     float *y = fresh<float>(args[2], {1, 2});
-                     memcpy(y, dataOf<float>(args[1]), 8);
-                   },
-                   {n}, {in}, &out),
+  ASSERT_EQ(runMap(
+                "mesh a=-1; size a; in f32 [a,_]; out f32 [_,a];",
+                [](void **args) {
+                  float *y = fresh<float>(args[2], {1, 2});
+                  memcpy(y, dataOf<float>(args[1]), 8);
+                },
+                {n}, {in}, &out),
             "");
   pmap_rt_move_to_host(&site, out[0], y.pointer(), 1);
   EXPECT_EQ(y.sizes(), (std::vector<int64_t>{1, 2 * n}));
@@ -245,8 +249,9 @@ TEST_P(Map, ShardsThatDifferElsewhere) {
   Packed<float> a({1, 2}, {0, 1}), b({1, 3}, {1, 2, 3});
   const void *blocks[] = {a.pointer(), b.pointer()};
   std::string message = launch([&] { pmap_rt_shards(&site, "mesh a=2; in f32 [a,_];", 2, blocks, 0); });
-  EXPECT_NE(message.find("blocks differ off the split dimension: block 0 has size 2 in dimension 1, block 1 has 3 [E1122]"),
-            std::string::npos)
+  EXPECT_NE(
+      message.find("blocks differ off the split dimension: block 0 has size 2 in dimension 1, block 1 has 3 [E1122]"),
+      std::string::npos)
       << message;
 }
 
@@ -281,11 +286,12 @@ TEST(Mesh, TwoAxesAreRowMajor) {
   pmap_rt_start(6, 0);
   Packed<int32_t> y(2);
   std::vector<pmap_dist *> out(1);
-  ASSERT_EQ(runMap("mesh a=2 b=-1; out i32 [a,b];",
-                   [](void **args) {
-                     *fresh<int32_t>(args[0], {1, 1}) = (int32_t)(10 * pmap_rt_axis_index(0) + pmap_rt_axis_index(1));
-                   },
-                   {}, {}, &out),
+  ASSERT_EQ(runMap(
+                "mesh a=2 b=-1; out i32 [a,b];",
+                [](void **args) {
+                  *fresh<int32_t>(args[0], {1, 1}) = (int32_t)(10 * pmap_rt_axis_index(0) + pmap_rt_axis_index(1));
+                },
+                {}, {}, &out),
             "");
   pmap_rt_move_to_host(&site, out[0], y.pointer(), 1);
   EXPECT_EQ(y.sizes(), (std::vector<int64_t>{2, 3}));

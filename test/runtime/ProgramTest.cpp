@@ -6,9 +6,9 @@
 #include "runtime/io/SizeExpression.h"
 #include "test/runtime/Arrays.h"
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <csignal>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -28,7 +28,8 @@ const pmap_leaf parameters[] = {{"x", PMAP_f32, 2, nd, nullptr, "one row per sam
                                 {"lr", PMAP_f32, 0, nullptr, "0.2", nullptr},
                                 {"steps", PMAP_i32, 0, nullptr, "1000", nullptr}};
 const pmap_leaf results[] = {{"w", PMAP_f32, 1, d, nullptr, nullptr}, {"b", PMAP_f32, 0, nullptr, nullptr, nullptr}};
-constexpr const char *declaration = "main(x: f32[n, d], y: f32[n], lr: f32 = 0.2, steps: i32 = 1000) -> (w: f32[d], b: f32)";
+constexpr const char *declaration =
+    "main(x: f32[n, d], y: f32[n], lr: f32 = 0.2, steps: i32 = 1000) -> (w: f32[d], b: f32)";
 const pmap_signature signature{"main", declaration, "Fits a line.", 2, 4, 2, symbols, parameters, results};
 
 /// w = lr * column sums of x, b = sum of y + steps; fails for steps < 0.
@@ -83,9 +84,7 @@ protected:
   void save(const std::string &name, int32_t dtype, std::vector<int64_t> sizes, const std::vector<T> &values) {
     ASSERT_FALSE(writeNpy(path(name), {"", dtype, sizes, values.data()}));
   }
-  void text(const std::string &name, const std::string &bytes) {
-    std::ofstream(path(name), std::ios::binary) << bytes;
-  }
+  void text(const std::string &name, const std::string &bytes) { std::ofstream(path(name), std::ios::binary) << bytes; }
   std::string bytes(const std::string &name) {
     std::ifstream file(path(name), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -162,14 +161,16 @@ TEST_F(Program, Names) {
 }
 
 TEST_F(Program, Flags) {
-  EXPECT_EQ(wrong({"--device", "2"}), "error: unknown flag '--device' [E1010]\nnote: did you mean '--devices'?\n"
-                                      "error: expected name=value or a flag, got '2' [E1010]\nnote: inputs are written name=value\n");
+  EXPECT_EQ(wrong({"--device", "2"}),
+            "error: unknown flag '--device' [E1010]\nnote: did you mean '--devices'?\n"
+            "error: expected name=value or a flag, got '2' [E1010]\nnote: inputs are written name=value\n");
   EXPECT_EQ(wrong({"--devices", "0"}), "error: expected a number from 1 to 1024 after '--devices', got '0' [E1010]\n");
   EXPECT_EQ(wrong({"--timeout"}), "error: flag '--timeout' needs a value, S [E1010]\n");
   EXPECT_EQ(wrong({"--nan-trap"}), "error: flag '--nan-trap' is not supported yet [E1010]\n");
   EXPECT_EQ(wrong({"data.npy"}), "error: expected name=value or a flag, got 'data.npy' [E1010]\n"
                                  "note: inputs are written name=value, such as x=data.npy\n");
-  EXPECT_EQ(run({"x=@x.npy", "y=@y.npy", "--devices=3", "--threads", "2", "--deterministic", "--timeout", "5"}).status, 0);
+  EXPECT_EQ(run({"x=@x.npy", "y=@y.npy", "--devices=3", "--threads", "2", "--deterministic", "--timeout", "5"}).status,
+            0);
   Result timed = run({"x=@x.npy", "y=@y.npy", "--time"});
   EXPECT_NE(timed.err.find("run "), std::string::npos);
   EXPECT_NE(timed.err.find("moved between devices"), std::string::npos);
@@ -189,8 +190,9 @@ TEST_F(Program, Blocks) {
   save("part-10.npy", PMAP_f32, {1}, std::vector<float>{3});
   EXPECT_EQ(run(same, {"x=@part-*.npy"}).out, "[1. 2. 3.]\n");
   save("part-11.npy", PMAP_f32, {1, 2}, std::vector<float>{3, 4});
-  EXPECT_NE(run(same, {"x=@part-*.npy"}).err.find("part-11.npy: error: blocks differ: f32[1, 2], expected the dtype and inner "
-                                                  "sizes of f32[2] in part-9.npy [E1017]"),
+  EXPECT_NE(run(same, {"x=@part-*.npy"})
+                .err.find("part-11.npy: error: blocks differ: f32[1, 2], expected the dtype and inner "
+                          "sizes of f32[2] in part-9.npy [E1017]"),
             std::string::npos);
   EXPECT_NE(run(same, {"x=@none-*.npy"}).err.find("no file matches the pattern [E1018]"), std::string::npos);
 }
@@ -208,7 +210,8 @@ TEST_F(Program, Help) {
 TEST_F(Program, Values) {
   EXPECT_EQ(wrong({"x=@x.npy", "y=@y.npy", "steps=1.5"}), "steps=1.5: error: expected an i32, got '1.5' [E1014]\n");
   EXPECT_EQ(wrong({"x=@x.npy", "y=[1, 2"}), "y=[1, 2: error: a '[' is not closed [E1014]\n");
-  EXPECT_EQ(wrong({"x=[[1, 2], [3]]", "y=[1]"}), "x=[[1, 2], [3]]: error: the lists have different lengths, 2 and 1 [E1014]\n");
+  EXPECT_EQ(wrong({"x=[[1, 2], [3]]", "y=[1]"}),
+            "x=[[1, 2], [3]]: error: the lists have different lengths, 2 and 1 [E1014]\n");
   EXPECT_EQ(wrong({"x=[1, 2]", "y=[1]"}), "x=[1, 2]: error: expected rank 2, got rank 1 [E1016]\n");
   EXPECT_EQ(wrong({"x=[[1]]", "y=1"}), "y=1: error: expected rank 1, got rank 0 [E1016]\n");
   EXPECT_EQ(wrong({"x=[[1]]", "y=[[1]]"}), "y=[[1]]: error: expected rank 1, got a list of rank 2 or more [E1016]\n");
@@ -231,7 +234,8 @@ TEST_F(Program, SizesAcrossInputs) {
 }
 
 TEST_F(Program, Files) {
-  EXPECT_EQ(wrong({"x=@none.npy", "y=@y.npy"}), "none.npy: error: cannot read the file: No such file or directory [E1018]\n");
+  EXPECT_EQ(wrong({"x=@none.npy", "y=@y.npy"}),
+            "none.npy: error: cannot read the file: No such file or directory [E1018]\n");
   std::filesystem::create_directory(path("dir.npy"));
   EXPECT_EQ(wrong({"x=@dir.npy", "y=@y.npy"}), "dir.npy: error: cannot read the file: Is a directory [E1018]\n");
   std::string good = bytes("x.npy");
@@ -242,7 +246,8 @@ TEST_F(Program, Files) {
   EXPECT_EQ(wrong({"x=@bad.npy", "y=@y.npy"}),
             "bad.npy: error: the file is truncated: f32[3, 2] needs 24 bytes, it holds 23 [E1021]\n");
   text("bad.npy", good.substr(0, 40));
-  EXPECT_NE(wrong({"x=@bad.npy", "y=@y.npy"}).find("the file ends within its header: expected 118 bytes of it, got 30 [E1021]"),
+  EXPECT_NE(wrong({"x=@bad.npy", "y=@y.npy"})
+                .find("the file ends within its header: expected 118 bytes of it, got 30 [E1021]"),
             std::string::npos);
   text("bad.npy", good + "!");
   EXPECT_EQ(wrong({"x=@bad.npy", "y=@y.npy"}),
@@ -259,17 +264,21 @@ TEST_F(Program, Files) {
     text("bad.npy", copy);
     return wrong({"x=@bad.npy", "y=@y.npy"});
   };
-  EXPECT_EQ(edited("False", "True"), "bad.npy: error: the array is in Fortran order (column-major), expected C order [E1024]\n"
-                                     "note: save it with np.save(path, np.ascontiguousarray(array))\n");
+  EXPECT_EQ(edited("False", "True"),
+            "bad.npy: error: the array is in Fortran order (column-major), expected C order [E1024]\n"
+            "note: save it with np.save(path, np.ascontiguousarray(array))\n");
   EXPECT_EQ(edited("(3, 2)", "(4611686018427387904, 4)"),
             "bad.npy: error: damaged header: the array would have more bytes than 64 bits can count [E1023]\n");
   EXPECT_EQ(edited("(3, 2)", "(99999999999999999999, 2)"),
             "bad.npy: error: damaged header: the array would have more bytes than 64 bits can count [E1023]\n");
-  EXPECT_EQ(edited("(3, 2)", "(1000000000000, 2)"),
-            "bad.npy: error: the file is truncated: f32[1000000000000, 2] needs 8000000000000 bytes, it holds 24 [E1021]\n");
-  EXPECT_NE(edited("'<f4'", "'<c8'").find("complex numbers ('<c8'), which have no dtype here [E1025]"), std::string::npos);
+  EXPECT_EQ(
+      edited("(3, 2)", "(1000000000000, 2)"),
+      "bad.npy: error: the file is truncated: f32[1000000000000, 2] needs 8000000000000 bytes, it holds 24 [E1021]\n");
+  EXPECT_NE(edited("'<f4'", "'<c8'").find("complex numbers ('<c8'), which have no dtype here [E1025]"),
+            std::string::npos);
   EXPECT_NE(edited("'<f4'", "'|O'").find("Python objects, which have no dtype here [E1025]"), std::string::npos);
-  EXPECT_NE(edited("'<f4'", "[('a', '<f4')]").find("the array holds records, which have no dtype here [E1025]"), std::string::npos);
+  EXPECT_NE(edited("'<f4'", "[('a', '<f4')]").find("the array holds records, which have no dtype here [E1025]"),
+            std::string::npos);
   EXPECT_NE(edited("(3, 2)", "(3, -2)").find("damaged header: expected a dictionary"), std::string::npos);
   EXPECT_NE(edited("'descr'", "'desc'").find("damaged header: expected a dictionary"), std::string::npos);
 }
@@ -291,12 +300,15 @@ TEST_F(Program, LargeFilesAreMapped) {
 }
 
 TEST_F(Program, Archives) {
-  EXPECT_EQ(wrong({"x=@x.npy", "y=@none.npz:y"}), "none.npz: error: cannot read the file: No such file or directory [E1018]\n");
+  EXPECT_EQ(wrong({"x=@x.npy", "y=@none.npz:y"}),
+            "none.npz: error: cannot read the file: No such file or directory [E1018]\n");
   text("bad.npz", "nothing");
-  EXPECT_EQ(wrong({"x=@x.npy", "y=@bad.npz:y"}),
-            "bad.npz: error: not a .npz archive: no directory of a zip file at its end [E1026]\nnote: it may be truncated\n");
+  EXPECT_EQ(
+      wrong({"x=@x.npy", "y=@bad.npz:y"}),
+      "bad.npz: error: not a .npz archive: no directory of a zip file at its end [E1026]\nnote: it may be truncated\n");
   EXPECT_EQ(run({"x=@x.npy", "y=@y.npy", "-o", "@m.npz"}).status, 0);
-  EXPECT_EQ(wrong({"x=@x.npy", "y=@m.npz:v"}), "m.npz: error: the archive has no array 'v' [E1026]\nnote: it holds: w b\n");
+  EXPECT_EQ(wrong({"x=@x.npy", "y=@m.npz:v"}),
+            "m.npz: error: the archive has no array 'v' [E1026]\nnote: it holds: w b\n");
   std::string good = bytes("m.npz");
   good[good.find("\n") + 2] ^= 1; // In the data of w.
   text("bad.npz", good);
@@ -306,15 +318,18 @@ TEST_F(Program, Archives) {
 
 TEST_F(Program, Outputs) {
   EXPECT_EQ(wrong({"x=@x.npy", "y=@y.npy", "-o", "@none/m.npz"}),
-            "none/m.npz: error: cannot write the file: No such file or directory [E1027]\nnote: the directory does not exist\n");
+            "none/m.npz: error: cannot write the file: No such file or directory [E1027]\nnote: the directory does not "
+            "exist\n");
   EXPECT_EQ(wrong({"x=@x.npy", "y=@y.npy", "-o", "@m.npy"}),
-            "m.npy: error: a result of several arrays does not fit one .npy file [E1028]\nnote: write it to a .npz archive\n");
+            "m.npy: error: a result of several arrays does not fit one .npy file [E1028]\nnote: write it to a .npz "
+            "archive\n");
   EXPECT_EQ(wrong({"x=@x.npy", "y=@y.npy", "-o", "@m.txt"}),
             "m.txt: error: expected a file name that ends in .npy or .npz [E1028]\n");
   if (geteuid() != 0) {
     text("locked.npz", "");
     chmod(path("locked.npz").c_str(), 0400);
-    EXPECT_NE(wrong({"x=@x.npy", "y=@y.npy", "-o", "@locked.npz"}).find("Permission denied [E1027]"), std::string::npos);
+    EXPECT_NE(wrong({"x=@x.npy", "y=@y.npy", "-o", "@locked.npz"}).find("Permission denied [E1027]"),
+              std::string::npos);
   }
 }
 

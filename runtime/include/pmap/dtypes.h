@@ -38,7 +38,7 @@ typedef enum pmap_dtype {
 #define PMAP_DTYPE_ENUM(name, bytes, npy, kind) PMAP_##name,
   PMAP_DTYPES(PMAP_DTYPE_ENUM)
 #undef PMAP_DTYPE_ENUM
-  PMAP_DTYPE_COUNT
+      PMAP_DTYPE_COUNT
 } pmap_dtype;
 
 /// Bytes of one element; 0 for a value that is no dtype.

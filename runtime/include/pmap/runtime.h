@@ -70,7 +70,7 @@ typedef enum pmap_failure {
 #define PMAP_FAILURE_ENUM(name, code, format) PMAP_FAIL_##name,
   PMAP_FAILURES(PMAP_FAILURE_ENUM)
 #undef PMAP_FAILURE_ENUM
-  PMAP_FAILURE_COUNT
+      PMAP_FAILURE_COUNT
 } pmap_failure;
 
 /// How a collective combines. Sums and products of integers wrap; max and min pass NaN on, as NumPy does; MEAN divides
@@ -87,8 +87,8 @@ typedef enum pmap_reduce_kind {
 // Memory, loops, errors
 //===--------------------------------------------------------------------------------------------------------------===//
 
-/// A buffer of at least `bytes` bytes (0 is allowed), 64-byte aligned, from the current device's arena; the contents are
-/// undefined. Out of memory is a run-time error (E1115), never null.
+/// A buffer of at least `bytes` bytes (0 is allowed), 64-byte aligned, from the current device's arena; the contents
+/// are undefined. Out of memory is a run-time error (E1115), never null.
 void *pmap_rt_alloc(int64_t bytes);
 
 /// Gives back one reference to a buffer of `pmap_rt_alloc`, from any thread. Null and the placeholder 0xdeadbeef that
@@ -99,9 +99,9 @@ void pmap_rt_free(void *buffer);
 /// caller's own (inputs, constants) are ignored.
 void pmap_rt_retain(void *buffer);
 
-/// Runs `fn(closure, lo, hi)` over disjoint pieces that cover 0..n, each a multiple of `grain` long except the last, on the
-/// current device's threads; the caller takes part. Returns when all are done. A nested call runs inline, as one piece.
-/// A failure in any piece unwinds the caller.
+/// Runs `fn(closure, lo, hi)` over disjoint pieces that cover 0..n, each a multiple of `grain` long except the last, on
+/// the current device's threads; the caller takes part. Returns when all are done. A nested call runs inline, as one
+/// piece. A failure in any piece unwinds the caller.
 void pmap_rt_parallel_for(void (*fn)(void *closure, int64_t lo, int64_t hi), void *closure, int64_t n, int64_t grain);
 
 /// Threads of the current device.
@@ -111,13 +111,13 @@ int64_t pmap_rt_threads(void);
 /// pmap_failure; a, b, c are what its format names.
 PMAP_NORETURN void pmap_rt_fail(const pmap_site *site, int32_t kind, int64_t a, int64_t b, int64_t c);
 
-/// Sorts along one dimension of an array [outer, length, inner], stably and with NaN last in either direction. With `indices`
-/// the result is the permutation, of i32, instead of the sorted elements.
+/// Sorts along one dimension of an array [outer, length, inner], stably and with NaN last in either direction. With
+/// `indices` the result is the permutation, of i32, instead of the sorted elements.
 void pmap_rt_sort(int32_t dtype, int32_t descending, int32_t indices, int64_t outer, int64_t length, int64_t inner,
                   const void *in, void *out);
 
-/// Writes an array with its dimensions permuted: dimension d of the dense `result` is dimension `perm[d]` of `source`, which is
-/// in packed form and dense. Elements are `bytes` long (1, 2, 4 or 8); the rank is at most 16.
+/// Writes an array with its dimensions permuted: dimension d of the dense `result` is dimension `perm[d]` of `source`,
+/// which is in packed form and dense. Elements are `bytes` long (1, 2, 4 or 8); the rank is at most 16.
 void pmap_rt_permute(int32_t bytes, int32_t rank, const int32_t *perm, const pmap_array *source, void *result);
 
 /// Prints one line. `format` holds one `{}` per value (`{{` and `}}` are braces); values are in packed form, printed as
@@ -162,20 +162,22 @@ int64_t pmap_rt_num_devices(void);
 /// The size of axis number `axis` of the layout's mesh, open sizes filled in from the devices at run time.
 int64_t pmap_rt_mesh_axis_size(const pmap_site *site, const char *layout, int32_t axis);
 
-/// Host to devices: `source` is in packed form. Blocks that are contiguous in the source (splits of dimension 0, replicated
-/// values) are views and no byte moves: then the source must not be written while the value lives, unless `copy` is
-/// non-zero, which copies the whole first. Sizes that do not divide are split raggedly: the map is who checks.
+/// Host to devices: `source` is in packed form. Blocks that are contiguous in the source (splits of dimension 0,
+/// replicated values) are views and no byte moves: then the source must not be written while the value lives, unless
+/// `copy` is non-zero, which copies the whole first. Sizes that do not divide are split raggedly: the map is who
+/// checks.
 pmap_dist *pmap_rt_move_to_dist(const pmap_site *site, const char *layout, const void *source, int32_t copy);
 
-/// Devices to host (gather): `result` is storage in packed form. With `last_use` the reference to `value` is consumed, and
-/// a value held in one piece is handed over without a copy when nobody else holds it.
+/// Devices to host (gather): `result` is storage in packed form. With `last_use` the reference to `value` is consumed,
+/// and a value held in one piece is handed over without a copy when nobody else holds it.
 void pmap_rt_move_to_host(const pmap_site *site, pmap_dist *value, void *result, int32_t last_use);
 
 /// Devices to devices: the value split as `layout` says. When it already is, the same value with one more reference.
 pmap_dist *pmap_rt_move_dist(const pmap_site *site, const char *layout, pmap_dist *value);
 
-/// P6: `count` arrays in packed form as the blocks of one value, split on the dimension the layout names, which has one mesh
-/// axis of size `count`. Blocks that differ elsewhere are an error (E1122), more blocks than devices likewise (E1121).
+/// P6: `count` arrays in packed form as the blocks of one value, split on the dimension the layout names, which has one
+/// mesh axis of size `count`. Blocks that differ elsewhere are an error (E1122), more blocks than devices likewise
+/// (E1121).
 pmap_dist *pmap_rt_shards(const pmap_site *site, const char *layout, int32_t count, const void *const *blocks,
                           int32_t copy);
 
@@ -190,8 +192,9 @@ void pmap_rt_dist_retain(pmap_dist *value);
 void pmap_rt_dist_release(pmap_dist *value);
 
 //===--------------------------------------------------------------------------------------------------------------===//
-// Collectives: only inside a device body, only on its own thread (not inside a parallel_for). Axes are numbered as in the
-// layout's mesh; bit a of `axes_mask` stands for axis a. Every device gets the same bits: sums run in flat rank order.
+// Collectives: only inside a device body, only on its own thread (not inside a parallel_for). Axes are numbered as in
+// the layout's mesh; bit a of `axes_mask` stands for axis a. Every device gets the same bits: sums run in flat rank
+// order.
 //===--------------------------------------------------------------------------------------------------------------===//
 
 /// One fused reduction of `count` arrays of one dtype, `n[i]` elements each (dense; a scalar has one). `out[i]` may be
@@ -204,8 +207,8 @@ void pmap_rt_all_reduce_groups(const pmap_site *site, int64_t axes_mask, const i
                                int32_t group_size, int32_t kind, int32_t dtype, int32_t count, const void *const *in,
                                void *const *out, const int64_t *n);
 
-/// Gathers blocks in rank order. With x viewed as [outer, inner_bytes] the result is [outer, devices, inner_bytes]: both
-/// the tiled and the stacked form of all_gather over dimension d, `outer` the product of the sizes before d.
+/// Gathers blocks in rank order. With x viewed as [outer, inner_bytes] the result is [outer, devices, inner_bytes]:
+/// both the tiled and the stacked form of all_gather over dimension d, `outer` the product of the sizes before d.
 void pmap_rt_all_gather(const pmap_site *site, int64_t axes_mask, int64_t outer, int64_t inner_bytes, const void *in,
                         void *out);
 
@@ -217,8 +220,8 @@ int64_t pmap_rt_axis_size(int32_t axis);
 // Embedding: for the compiler's `run`, `repl` and `test`, for executables, and for other programs
 //===--------------------------------------------------------------------------------------------------------------===//
 
-/// Starts devices and their threads; 0 means the default (1 device, all cores). A second call with other numbers stops the
-/// old threads first. Calls before any start, start the default.
+/// Starts devices and their threads; 0 means the default (1 device, all cores). A second call with other numbers stops
+/// the old threads first. Calls before any start, start the default.
 void pmap_rt_start(int32_t devices, int32_t threads);
 
 /// Stops all threads and gives the arenas' memory back.
@@ -227,8 +230,9 @@ void pmap_rt_stop(void);
 /// Seconds that a device may wait in a collective before the program fails naming it (E1114); 0 for no limit.
 void pmap_rt_set_timeout(double seconds);
 
-/// Runs a packed function as a launch. Returns 0; or 1 after a run-time error, whose rendered message (several lines, final
-/// newline included) is then `pmap_rt_error_message()` until the next launch. Buffers that a failed launch made are freed.
+/// Runs a packed function as a launch. Returns 0; or 1 after a run-time error, whose rendered message (several lines,
+/// final newline included) is then `pmap_rt_error_message()` until the next launch. Buffers that a failed launch made
+/// are freed.
 int32_t pmap_rt_call(pmap_packed fn, void **args);
 const char *pmap_rt_error_message(void);
 
