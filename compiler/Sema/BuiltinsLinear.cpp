@@ -332,10 +332,9 @@ Value Elaborator::matmul(Value lhs, Value rhs, SourceRange range) {
   Operand a, b;
   if (!readPair(*this, lhs, rhs, range, "`@`", a, b))
     return Value::error();
-  for (const Operand *x : {&a, &b})
-    if (x->rank() == 0)
-      return error(Code::E0403, range,
-                   "`@` needs arrays, got the scalar " + describe(*this, *x) + "; `*` multiplies scalars");
+  for (const Value &x : {lhs, rhs})
+    if (rankOf(x) == 0)
+      return error(Code::E0403, range, "`@` needs arrays, got the scalar " + render(x) + "; `*` multiplies scalars");
   Emit m(*this, range);
   SmallVector<Size, 4> p = sizesOf(a.ssa), q = sizesOf(b.ssa);
   int64_t inner = b.rank() == 1 ? 0 : b.rank() - 2;

@@ -416,7 +416,7 @@ private:
   void elaborateFunction(const ast::FunctionItem &decl, LoadedModule &module, mlir::ModuleOp into, bool isEntry);
   void elaborateTest(const ast::TestItem &test, LoadedModule &module, mlir::ModuleOp into, unsigned number);
   void finishEntry(mlir::func::FuncOp function, const Value &result, SourceRange at, bool isEntry,
-                   llvm::function_ref<void(ProgramSignature &)> describe);
+                   llvm::function_ref<void(ProgramSignature &, const Value &returned)> describe);
   void checkTypeItem(const ast::TypeItem &item, LoadedModule &module);
   static bool isConcrete(const ast::Type &type);
   LoadedModule *declare(std::unique_ptr<LoadedModule> module);

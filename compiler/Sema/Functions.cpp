@@ -213,7 +213,8 @@ struct Closure {
   const ast::FunctionItem *decl;
 };
 
-/// Names that occur in the sizes of an annotation.
+} // namespace
+
 void sizeNames(const ast::Type *type, StringSet<> &names) {
   if (const auto *named = dyn_cast_or_null<ast::NamedType>(type))
     for (const ast::ExprPtr &size : named->sizes)
@@ -229,8 +230,6 @@ void sizeNames(const ast::Type *type, StringSet<> &names) {
     for (const ast::RecordTypeField &field : record->fields)
       sizeNames(field.type.get(), names);
 }
-
-} // namespace
 
 static Value callClosure(Elaborator &e, const Closure &closure, ArrayRef<Value> arguments, SourceRange callRange) {
   if (closure.decl) {

@@ -43,7 +43,12 @@ std::optional<Dimension> Resolver::at(const ast::Subscript &s, unsigned dim) {
   }
   if (const auto *size = value.as<SizeValue>()) {
     const Size &position = size->polynomial;
-    if (e.provablyNonNegative(-position - Size(1))) {
+    // An index that runs over nothing is never used.
+    bool neverUsed = any_of(position.symbols(), [&](const std::string &name) {
+      const SizeSymbol *symbol = e.findSymbol(name);
+      return symbol && symbol->low && symbol->high && e.provablyAtMost(*symbol->high, *symbol->low);
+    });
+    if (!neverUsed && e.provablyNonNegative(-position - Size(1))) {
       e.error(Code::E0410, s.range, "the index " + e.render(position) + " is always below zero")
           .fix(s.index->range.startPoint(), e.render(n));
       return std::nullopt;

@@ -27,6 +27,8 @@ std::optional<StringRef> nearest(StringRef name, ArrayRef<StringRef> candidates)
   unsigned best = name.size() < 3 ? 1 : name.size() / 3; // a third of the letters may be wrong
   std::optional<StringRef> found;
   for (StringRef candidate : candidates) {
+    if (candidate.size() < 2)
+      continue;
     unsigned distance = isSwap(candidate) ? 1 : name.edit_distance(candidate, /*AllowReplacements=*/true, best);
     if (distance <= best && candidate != name && (!found || distance < best)) {
       best = distance;

@@ -5,6 +5,7 @@
 #include "compiler/Syntax/AST.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <map>
 
 namespace pmap::sema {
@@ -31,6 +32,9 @@ struct LoadedModule {
 
 /// The candidate nearest to a misspelt name, if any is near enough to be meant.
 std::optional<llvm::StringRef> nearest(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates);
+
+/// Adds the names that occur in the sizes of an annotation.
+void sizeNames(const ast::Type *type, llvm::StringSet<> &names);
 
 /// Reports functions that call themselves, directly or through others, naming the cycle; fills `recursive`.
 void findRecursion(LoadedModule &module, Elaborator &elaborator);

@@ -27,9 +27,14 @@ struct EntryBuilder {
 
   /// First pass: a symbol for each size that stands alone as a dimension, in the order in which they occur.
   void bindNames(const ast::Type &type, const Elaborator::TypeContext &in, const Twine &subject);
+  /// A symbol for each integer parameter that occurs in a size, and stands alone nowhere: `k: i32` beside `x: f32[2*k]`.
+  void bindScalars(const std::vector<ast::Param> &params, const Elaborator::TypeContext &in);
   /// Second pass: an argument for each leaf. Null (reported) when a type is not understood.
   Value make(const ast::Type &type, const Elaborator::TypeContext &in, const std::string &name, SourceRange range,
              const std::string &doc);
+
+private:
+  void addSymbol(StringRef name, SourceRange range, std::string birthText);
 };
 
 } // namespace
@@ -68,11 +73,29 @@ void EntryBuilder::bindNames(const ast::Type &type, const Elaborator::TypeContex
       binds[name->name] = Value::integer(fixed->second, name->range);
       continue;
     }
-    SizeSymbol &symbol = e.newSymbol(name->name, name->range, ("dimension " + Twine(dim) + " of " + subject).str());
-    symbol.bound = true;
-    symbol.ssa = block.addArgument(e.builder.getIndexType(), e.loc(name->range));
-    symbols.push_back(symbol.name);
-    binds[name->name] = Value::size(Size::symbol(symbol.name), name->range);
+    addSymbol(name->name, name->range, ("dimension " + Twine(dim) + " of " + subject).str());
+  }
+}
+
+void EntryBuilder::addSymbol(StringRef name, SourceRange range, std::string birthText) {
+  SizeSymbol &symbol = e.newSymbol(name, range, std::move(birthText));
+  symbol.bound = true;
+  symbol.ssa = block.addArgument(e.builder.getIndexType(), e.loc(range));
+  symbols.push_back(symbol.name);
+  binds[name] = Value::size(Size::symbol(symbol.name), range);
+}
+
+void EntryBuilder::bindScalars(const std::vector<ast::Param> &params, const Elaborator::TypeContext &in) {
+  StringSet<> used;
+  for (const ast::Param &param : params)
+    sizeNames(param.type.get(), used);
+  for (const ast::Param &param : params) {
+    const auto *type = dyn_cast<ast::NamedType>(param.type.get());
+    if (!type || !type->sizes.empty() || !used.contains(param.name.text) || binds.count(param.name.text))
+      continue;
+    std::optional<Elaborator::NamedTarget> target = e.resolveType(*type, in.module, /*quiet=*/true);
+    if (target && target->dtype && isInteger(*target->dtype))
+      addSymbol(param.name.text, param.name.range, "the value of '" + param.name.text + "'");
   }
 }
 
@@ -137,6 +160,8 @@ Value EntryBuilder::make(const ast::Type &type, const Elaborator::TypeContext &i
     std::optional<Size> found = e.sizeInType(*size, in);
     if (!found)
       return Value::error();
+    if (found->constant().value_or(0) < 0)
+      return e.error(Code::E0408, size->range, "a size is at least 0, got " + e.render(*found));
     sizes.push_back(*found);
   }
   mlir::Value argument = block.addArgument(e.tensorType(*target->dtype, sizes, {}), e.loc(range));
@@ -217,6 +242,7 @@ void Elaborator::elaborateFunction(const ast::FunctionItem &decl, LoadedModule &
   TypeContext in{&module, &entry.binds, /*canBind=*/true, nullptr};
   for (const ast::Param &param : decl.params)
     entry.bindNames(*param.type, in, "parameter '" + param.name.text + "'");
+  entry.bindScalars(decl.params, in);
   Value callee = functionValue(decl, module);
   SmallVector<Value> arguments;
   for (const ast::Param &param : decl.params) {
@@ -254,12 +280,12 @@ void Elaborator::elaborateFunction(const ast::FunctionItem &decl, LoadedModule &
   SourceRange at = decl.body->range;
   if (const auto *body = dyn_cast<ast::BlockExpr>(decl.body.get()); body && body->result())
     at = body->result()->range;
-  finishEntry(function, result, at, isEntry, [&](ProgramSignature &signature) {
+  finishEntry(function, result, at, isEntry, [&](ProgramSignature &signature, const Value &returned) {
     signature.kind = decl.name.text == "main" ? EntryKind::Main : EntryKind::Export;
     signature.name = decl.name.text;
     signature.declaration = declarationText(*this, decl);
     if (!decl.resultType)
-      signature.declaration += " -> " + render(result);
+      signature.declaration += " -> " + render(returned);
     signature.doc = decl.doc;
     signature.symbols.assign(entry.symbols.begin(), entry.symbols.end());
     signature.parameters = entry.leaves;
@@ -267,7 +293,7 @@ void Elaborator::elaborateFunction(const ast::FunctionItem &decl, LoadedModule &
 }
 
 void Elaborator::finishEntry(mlir::func::FuncOp function, const Value &result, SourceRange at, bool isEntry,
-                             function_ref<void(ProgramSignature &)> describe) {
+                             function_ref<void(ProgramSignature &, const Value &returned)> describe) {
   if (!result || result.isError()) {
     if (!diagnostics.hasErrors())
       error(Code::E1201, at, "this failed to compile, and nothing says why");
@@ -275,8 +301,7 @@ void Elaborator::finishEntry(mlir::func::FuncOp function, const Value &result, S
     return;
   }
   ProgramSignature signature;
-  describe(signature);
-  SmallVector<Value> leaves;
+  SmallVector<Value> leaves, arrays;
   SmallVector<std::string> names;
   flatten(result, leaves);
   leafNames(result, "", names);
@@ -285,8 +310,8 @@ void Elaborator::finishEntry(mlir::func::FuncOp function, const Value &result, S
     if (!isArrayLike(leaf)) {
       if (isEntry)
         error(Code::E0508, at,
-              "'" + signature.name + "' returns " + describeKind(leaf) + (name.empty() ? "" : " in '" + name + "'") +
-                  ", which exists only at compile time: expected arrays");
+              "'" + function.getName() + "' returns " + describeKind(leaf) +
+                  (name.empty() ? "" : " in '" + name + "'") + ", which exists only at compile time: expected arrays");
       function.erase();
       return;
     }
@@ -297,11 +322,13 @@ void Elaborator::finishEntry(mlir::func::FuncOp function, const Value &result, S
       return;
     }
     results.push_back(array->ssa);
+    arrays.push_back(made);
     SignatureLeaf described{name, array->dtype, {}, std::nullopt, ""};
     for (const Size &size : sizesOf(made))
       described.sizes.push_back(size.str());
     signature.results.push_back(std::move(described));
   }
+  describe(signature, rebuild(result, arrays));
   mlir::func::ReturnOp::create(builder, loc(at), results);
   function.setType(
       builder.getFunctionType(function.getBody().getArgumentTypes(), mlir::ValueRange(results).getTypes()));
@@ -321,7 +348,7 @@ void Elaborator::elaborateTest(const ast::TestItem &test, LoadedModule &module, 
   blockExpression(*test.body, /*asStatement=*/true);
   function->setAttr("pmap.test", builder.getStringAttr(test.name));
   Value result = diagnostics.errorCount() == before ? Value::unit(test.range) : Value::error();
-  finishEntry(function, result, test.range, true, [&](ProgramSignature &signature) {
+  finishEntry(function, result, test.range, true, [&](ProgramSignature &signature, const Value &) {
     signature.kind = EntryKind::Test;
     signature.name = test.name;
   });
@@ -335,6 +362,11 @@ void Elaborator::elaborateEntries(LoadedModule &program, mlir::ModuleOp into) {
     meshes.clear();
     firstAssignable = 0;
     breakFlag.reset();
+    // Each entry has symbols of its own, so that its signature shows the names that the user wrote.
+    symbols.clear();
+    symbolCounts.clear();
+    placeholders.clear();
+    facts.clear();
   };
   auto isEntry = [&](const ast::FunctionItem &f) { return f.isExport || f.name.text == "main"; };
   unsigned tests = 0;

@@ -262,6 +262,8 @@ void Elaborator::assignTo(const ast::Expr &target, const Value &value, SourceRan
     if (!node) {
       Report report = error(Code::E0201, name->range, "no variable '" + name->name + "' is known here");
       report.fix(range.startPoint(), "var ");
+      // Once is enough: the uses that follow say nothing new.
+      scope = bind(scope, name->name, Value::error(), name->range);
       return;
     }
     if (!node->var) {
@@ -328,7 +330,7 @@ void Elaborator::assignStatement(const ast::AssignStmt &s) {
 
 void Elaborator::assertStatement(const ast::AssertStmt &s) {
   Value chosen = expression(*s.condition);
-  std::string message = "assertion failed: " + sourceText(s.condition->range, 80);
+  std::string message = sourceText(s.condition->range, 80);
   if (s.message) {
     Value text = expression(*s.message);
     if (const auto *string = text.as<StringValue>())
