@@ -170,6 +170,8 @@ void Interpreter::runLocal(Operation *op, unsigned device, SmallVectorImpl<NDArr
             std::optional<int64_t> size = evaluateSize(text.getValue(), op, device);
             if (!size)
               return;
+            if (*size < 0)
+              return fail(op, device, PMAP_FAIL_NEGATIVE_SIZE, *size, 0, 0, text.getValue());
             sizes->push_back(*size);
           }
         give(pad(operands[0], operands[1], low, high));
