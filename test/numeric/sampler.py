@@ -45,8 +45,10 @@ class Sampler:
         self.dtype = "f64" if mode == "gradients" else self.random.choice(FLOATS)
         choices = {"n": (1, 2, 5), "m": (1, 4, 7), "k": (1, 3)} if mode == "gradients" else EXTENTS
         self.extents = {name: self.random.choice(sizes) for name, sizes in choices.items()}
+        # 24 rows divide by every number of devices, 10 rows make ragged blocks.
+        self.ragged = self.rowwise and self.random.random() < 0.4
         if self.rowwise:
-            self.extents["n"] = 24
+            self.extents["n"] = 10 if self.ragged else 24
         shapes = {"x": "nm", "y": "nm", "v": "m", "w": "n", "t": "mk", "s": ""}
         self.inputs = [Expression(self.dtype, shape, name, name) for name, shape in shapes.items()]
         self.integers = [Expression("i32", "nm", "i", "i"), Expression("i32", "m", "j", "j")]
@@ -246,7 +248,7 @@ class Sampler:
         split = ", ".join(f"{e.pmap}: 0" for e in parameters if "n" in e.shape)
         out = ", ".join(f"r{i}: {spec}" for i, (_, _, spec) in enumerate(results))
         return text + f"fn body({declared}) = {body}\nfn main({declared}) =\n" + \
-            f'  pmap(body, axis: "a", in: ({split}), out: ({out}))({names})\n'
+            f'  pmap(body, axis: "a", in: ({split}), out: ({out}), ragged: {str(self.ragged).lower()})({names})\n'
 
     def result(self):
         """A leaf: its expression, tolerances, and in parallel its output spec."""
@@ -262,12 +264,14 @@ class Sampler:
         e = self.floating(("n", "m"), depth)
         kinds = [("{0}", "{1}", exact, "0"),
                  ('psum(sum({0}, axis: 0), "a") / 24', "np.sum({1}, axis=0) / 24", exact, "_"),
-                 ('pmean(mean({0}, axis: 0), "a")', "np.mean({1}, axis=0)", exact, "_"),
                  ('pmax(max({0}, axis: 0), "a")', "np.max({1}, axis=0)", exact, "_"),
                  ('{0} - psum(sum({0}, axis: 0), "a") / 24', "{1} - np.sum({1}, axis=0) / 24", exact, "0")]
+        if not self.ragged:
+            kinds += [('pmean(mean({0}, axis: 0), "a")', "np.mean({1}, axis=0)", exact, "_")]
         if self.dtype == "f64":
-            kinds += [('grad(fn(v) = psum(sum({0}), "a"))(v)', "finite_difference(lambda v: np.sum({1}), v)", differences, "_"),
-                      ('grad(fn(v) = pmean(mean({0}), "a"))(v)', "finite_difference(lambda v: np.mean({1}), v)", differences, "_")]
+            kinds += [('grad(fn(v) = psum(sum({0}), "a"))(v)', "finite_difference(lambda v: np.sum({1}), v)", differences, "_")]
+            if not self.ragged:
+                kinds += [('grad(fn(v) = pmean(mean({0}), "a"))(v)', "finite_difference(lambda v: np.mean({1}), v)", differences, "_")]
         pmap, numpy, tolerance, spec = self.random.choice(kinds)
         return Expression(self.dtype, (), pmap.format(f"({e.pmap})"), numpy.format("", f"({e.numpy})")), tolerance, spec
 
