@@ -5,6 +5,9 @@
 //                                        accs -> one value by a fixed tree; store }
 //   reduction, v parallel for outer... { for v step W*U { U accs; for reductions... { U bodies }; store }; masked rest }
 //
+// Where neighbouring rows of the output share an operand (products of matrices), several rows advance together. Where an input is
+// transposed, the loops over rows and vectors are tiled, so that each line of it is used whole.
+//
 // The order in which a reduction adds depends on its extents only, so results never depend on threads or on the machine's
 // load. W depends on the machine's vector width.
 
@@ -29,11 +32,14 @@ public:
     for (unsigned dim = 0; dim < kernel.numLoops(); ++dim)
       if (kernel.isReduction[dim] && dim != vectorDim)
         reductions.push_back(dim);
+    chooseRows();
     emitOuter(0, NestPoint(kernel));
   }
 
 private:
   static constexpr unsigned none = ~0u;
+  // Columns of a tile where an input is transposed: few pages are touched in turn, and whole pieces of them.
+  static constexpr int64_t tileWidth = 256;
 
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
   Value add(Value a, Value b) { return builder.createOrFold<arith::AddIOp>(loc, a, b); }
@@ -63,15 +69,95 @@ private:
       unroll = kernel.cost <= 16 ? 4 : kernel.cost <= 80 ? 2 : 1;
   }
 
+  // Whether the innermost outer loop steps by several rows, or is tiled together with the vector loop.
+  void chooseRows() {
+    if (vectorDim == none || kernel.isReduction[vectorDim] || outer.empty())
+      return;
+    unsigned row = outer.back();
+    if (kernel.hasReduction && kernel.cost <= 4 && body.isReusedOver(row, vectorDim)) {
+      rows = 4;
+      unroll = options.target.bits == 512 ? 4 : 2;
+    }
+    tiled = !kernel.hasReduction && body.isTransposed(vectorDim, row);
+  }
+
   // Loops over the parallel dimensions other than the vector one.
   void emitOuter(unsigned level, NestPoint point) {
     body.loadReady(point, kernel);
     if (level == outer.size())
       return emitInner(point);
+    if (level + 1 == outer.size() && rows > 1)
+      return emitRows(point);
+    if (level + 1 == outer.size() && tiled)
+      return emitTiles(point);
     forLoop(spans[outer[level]].lower, spans[outer[level]].upper, 1, {}, [&](Value iv, ValueRange) {
       NestPoint inner = point;
       inner.ivs[outer[level]] = iv;
       emitOuter(level + 1, inner);
+      return SmallVector<Value>();
+    });
+  }
+
+  // Groups of rows, then the rows left over one by one.
+  void emitRows(NestPoint &point) {
+    unsigned row = outer.back();
+    Value main = roundDown(spans[row], rows);
+    for (unsigned count : {rows, 1u})
+      forLoop(count == 1 ? main : spans[row].lower, count == 1 ? spans[row].upper : main, count, {}, [&](Value iv, ValueRange) {
+        SmallVector<NestPoint> group(count, point);
+        for (unsigned i = 0; i < count; ++i) {
+          group[i].ivs[row] = add(iv, constant(i));
+          body.loadReady(group[i], kernel);
+        }
+        emitVectorLoop(group, spans[vectorDim]);
+        return SmallVector<Value>();
+      });
+  }
+
+  void emitTiles(NestPoint &point) {
+    unsigned row = outer.back();
+    forLoop(spans[vectorDim].lower, spans[vectorDim].upper, tileWidth, {}, [&](Value begin, ValueRange) {
+      Value end = builder.createOrFold<arith::MinSIOp>(loc, add(begin, constant(tileWidth)), spans[vectorDim].upper);
+      emitSquares(point, {begin, end});
+      Value main = roundDown(spans[row], lanes);
+      forLoop(main, spans[row].upper, 1, {}, [&](Value iv, ValueRange) {
+        emitVectorLoop(atRow(point, iv), {begin, end});
+        return SmallVector<Value>();
+      });
+      return SmallVector<Value>();
+    });
+  }
+
+  NestPoint atRow(NestPoint point, Value iv) {
+    point.ivs[outer.back()] = iv;
+    body.loadReady(point, kernel);
+    return point;
+  }
+
+  // As many rows at a time as a vector has lanes: a square of the transposed input is loaded along its own lines and
+  // transposed in registers. Columns that are no whole vector are gathered.
+  void emitSquares(NestPoint &point, Span columns) {
+    unsigned row = outer.back();
+    forLoop(spans[row].lower, roundDown(spans[row], lanes), lanes, {}, [&](Value iv, ValueRange) {
+      SmallVector<NestPoint> group;
+      for (unsigned i = 0; i < lanes; ++i)
+        group.push_back(atRow(point, add(iv, constant(i))));
+      Value main = roundDown(columns, lanes);
+      forLoop(columns.lower, main, lanes, {}, [&](Value column, ValueRange) {
+        SmallVector<NestPoint> points(group);
+        for (NestPoint &each : points)
+          each.enterVector(vectorDim, column, lanes, Value());
+        body.loadTransposed(points, row);
+        for (NestPoint &each : points) {
+          body.loadReady(each, kernel);
+          body.store(each, body.evaluate(each, body.outputsReadBefore(each)));
+        }
+        return SmallVector<Value>();
+      });
+      forLoop(main, columns.upper, lanes, {}, [&](Value column, ValueRange) {
+        emitVectors(group, column, 1, maskFrom(column, columns));
+        return SmallVector<Value>();
+      });
       return SmallVector<Value>();
     });
   }
@@ -81,31 +167,37 @@ private:
       return emitScalar(point);
     if (kernel.isReduction[vectorDim])
       return emitLaneReduction(point);
-    Span span = spans[vectorDim];
+    emitVectorLoop(point, spans[vectorDim]);
+  }
+
+  // The parallel vector loop over `span` for one or several rows.
+  void emitVectorLoop(ArrayRef<NestPoint> group, Span span) {
     unsigned step = lanes * (kernel.hasReduction ? unroll : 1);
     Value main = roundDown(span, step);
     forLoop(span.lower, main, step, {}, [&](Value iv, ValueRange) {
-      emitVectors(point, iv, step / lanes, Value());
+      emitVectors(group, iv, step / lanes, Value());
       return SmallVector<Value>();
     });
     forLoop(main, span.upper, lanes, {}, [&](Value iv, ValueRange) {
-      emitVectors(point, iv, 1, maskFrom(iv));
+      emitVectors(group, iv, 1, maskFrom(iv, span));
       return SmallVector<Value>();
     });
   }
 
-  // `count` neighbouring vectors of the output: their reductions advance together, which hides the latency of an addition.
-  void emitVectors(NestPoint &outside, Value iv, unsigned count, Value mask) {
+  // For each row `count` neighbouring vectors of the output: their reductions advance together, which hides the latency of an
+  // addition.
+  void emitVectors(ArrayRef<NestPoint> group, Value iv, unsigned count, Value mask) {
     SmallVector<NestPoint> points;
     SmallVector<Value> accumulators;
-    for (unsigned i = 0; i < count; ++i) {
-      NestPoint point = outside;
-      point.enterVector(vectorDim, add(iv, constant(i * lanes)), lanes, mask);
-      body.loadReady(point, kernel);
-      if (kernel.hasReduction)
-        llvm::append_range(accumulators, body.initialValues(point, options.startFromNeutral));
-      points.push_back(point);
-    }
+    for (const NestPoint &outside : group)
+      for (unsigned i = 0; i < count; ++i) {
+        NestPoint point = outside;
+        point.enterVector(vectorDim, add(iv, constant(i * lanes)), lanes, mask);
+        body.loadReady(point, kernel);
+        if (kernel.hasReduction)
+          llvm::append_range(accumulators, body.initialValues(point, options.startFromNeutral));
+        points.push_back(point);
+      }
     if (!kernel.hasReduction) {
       for (NestPoint &point : points)
         body.store(point, body.evaluate(point, body.outputsReadBefore(point)));
@@ -113,8 +205,8 @@ private:
     }
     accumulators = emitReductions(0, points, accumulators);
     unsigned outputs = kernel.op.getNumDpsInits();
-    for (unsigned i = 0; i < count; ++i)
-      body.store(points[i], ArrayRef(accumulators).slice(i * outputs, outputs));
+    for (auto [i, point] : llvm::enumerate(points))
+      body.store(point, ArrayRef(accumulators).slice(i * outputs, outputs));
   }
 
   // Loops over reduction dimensions other than the vector one, with the accumulators of all points in registers.
@@ -191,7 +283,7 @@ private:
     SmallVector<Value> first(ArrayRef(sums).take_front(outputs));
     first = forLoop(main, span.upper, lanes, first, [&](Value iv, ValueRange carried) {
       NestPoint inner = point;
-      inner.enterVector(vectorDim, iv, lanes, maskFrom(iv));
+      inner.enterVector(vectorDim, iv, lanes, maskFrom(iv, span));
       body.loadReady(inner, kernel);
       return body.accumulate(inner, SmallVector<Value>(carried));
     });
@@ -207,9 +299,9 @@ private:
   }
 
   // Lane k is on while iv + k is inside the loop. Compared in 32 bits (8 for vectors of bytes), which one instruction does.
-  Value maskFrom(Value iv) {
+  Value maskFrom(Value iv, Span span) {
     Type narrow = builder.getIntegerType(lanes > 16 ? 8 : 32);
-    Value rest = builder.createOrFold<arith::MinSIOp>(loc, subtract(spans[vectorDim].upper, iv), constant(lanes));
+    Value rest = builder.createOrFold<arith::MinSIOp>(loc, subtract(span.upper, iv), constant(lanes));
     rest = arith::IndexCastOp::create(builder, loc, narrow, rest);
     auto type = VectorType::get(lanes, narrow);
     SmallVector<Attribute> numbers;
@@ -239,7 +331,8 @@ private:
   const NestOptions &options;
   NestBody body;
   unsigned vectorDim = none;
-  unsigned lanes = 1, unroll = 1;
+  unsigned lanes = 1, unroll = 1, rows = 1;
+  bool tiled = false;
   SmallVector<unsigned> outer, reductions;
 };
 

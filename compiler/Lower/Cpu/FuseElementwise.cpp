@@ -36,8 +36,11 @@ bool shouldFuse(OpOperand *operand) {
   // Each element is wanted once when the map names every loop; otherwise it would be computed once per repetition.
   bool once = map.getNumResults() >= map.getNumDims();
   bool shared = !producer->getResult(0).hasOneUse();
+  // What comes from indices and scalars alone costs less than reading it back.
+  bool reads = llvm::any_of(producer.getDpsInputs(), [](Value input) { return isa<TensorType>(input.getType()); });
+  bool isFree = cost == 0 || (!reads && cost <= recomputeLimit);
   // A shared result stays a result of the fused op, which it must then write at every point once.
-  if (cost == 0)
+  if (isFree)
     return once || !shared;
   if (!once)
     return false;
@@ -50,6 +53,20 @@ bool shouldFuse(OpOperand *operand) {
   return cost <= recomputeLimit && std::distance(producer->getResult(0).use_begin(), producer->getResult(0).use_end()) <= recomputeUses;
 }
 
+// Moves what does not depend on the element out of the bodies: it is computed once, and a body that yields it is a fill.
+void hoistInvariants(func::FuncOp function) {
+  function.walk([](linalg::GenericOp generic) {
+    for (Operation &op : llvm::make_early_inc_range(generic.getBody()->without_terminator())) {
+      bool invariant = op.getNumRegions() == 0 && isPure(&op) && !isa<linalg::IndexOp>(op) &&
+                       llvm::all_of(op.getOperands(), [&](Value operand) {
+                         return !generic.getRegion().isAncestor(operand.getParentRegion());
+                       });
+      if (invariant)
+        op.moveBefore(generic);
+    }
+  });
+}
+
 struct FuseElementwisePass : PassWrapper<FuseElementwisePass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseElementwisePass)
   StringRef getArgument() const final { return "pmap-cpu-fuse"; }
@@ -59,6 +76,7 @@ struct FuseElementwisePass : PassWrapper<FuseElementwisePass, OperationPass<func
   }
 
   void runOnOperation() final {
+    hoistInvariants(getOperation());
     RewritePatternSet patterns(&getContext());
     linalg::populateLinalgNamedOpsGeneralizationPatterns(patterns);
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);

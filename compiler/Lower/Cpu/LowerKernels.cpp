@@ -19,6 +19,8 @@ constexpr int64_t blockElements = 8192;
 constexpr int64_t streamedBytes = 24 << 20;
 // Stores past the caches pay for ops of at most this cost per element. Where arithmetic is the bottleneck they are slower.
 constexpr int64_t streamedCost = 16;
+// Rows of a block where an input is transposed: its lines are then read in pieces of 1 KiB, whatever their distance.
+constexpr int64_t transposedTile = 256;
 // Ops of at most this much work in all, known at compile time, get no parallel loop.
 constexpr int64_t inlineWork = 16384;
 
@@ -259,6 +261,18 @@ private:
     return elements;
   }
 
+  // Rows that a block should have for the nest to reuse what it loads: several for a product, a tile for a transposed input.
+  static int64_t leastRows(Kernel &kernel, unsigned split) {
+    if (kernel.hasReduction)
+      return llvm::count(kernel.isReduction, false) > 1 ? 8 : 1;
+    for (unsigned operand = 0; operand < kernel.numInputs(); ++operand) {
+      AffineMap map = kernel.maps[operand];
+      if (map.getNumResults() > 1 && map.getResults().back() == getAffineDimExpr(split, map.getContext()))
+        return transposedTile;
+    }
+    return 1;
+  }
+
   // How many rows make a block; whole vectors when the blocks cut a vector loop.
   Value blockSize(Value rowElements, bool inVectors) {
     Value least = builder.createOrFold<arith::MaxSIOp>(loc, rowElements, constant(1));
@@ -306,9 +320,12 @@ private:
   }
 
   void emitParallel(Kernel &kernel, SmallVector<Span> spans, unsigned split, NestOptions options) {
-    options.streamed = streamedOutputs(kernel);
+    // Transposed stores touch many rows in turn, which only the caches can combine.
+    if (leastRows(kernel, split) == 1)
+      options.streamed = streamedOutputs(kernel);
     Value elements = elementsPerRow(kernel, spans, split);
     Value size = blockSize(elements, kernel.numLoops() == 1);
+    size = builder.createOrFold<arith::MaxSIOp>(loc, size, constant(leastRows(kernel, split)));
     Value work = multiply(multiply(size, elements), constant(std::max<int64_t>(1, kernel.cost)));
     forBlocks(spans[split].upper, size, work, [&](Value, Span part) {
       spans[split] = part;

@@ -124,6 +124,23 @@ int NestBody::contiguity(unsigned dim) {
   return score <= 0 && kernel.cost >= 32 ? 1 : score;
 }
 
+bool NestBody::isTransposed(unsigned dim, unsigned other) {
+  for (unsigned operand = 0; operand < kernel.numInputs(); ++operand) {
+    auto type = dyn_cast<MemRefType>(buffer(operand).getType());
+    int along = positionOf(kernel.maps[operand], dim), across = positionOf(kernel.maps[operand], other);
+    if (type && along >= 0 && across >= 0 && !hasUnitStride(type, along) && hasUnitStride(type, across))
+      return true;
+  }
+  return false;
+}
+
+bool NestBody::isReusedOver(unsigned other, unsigned dim) {
+  for (unsigned operand = 0; operand < kernel.numInputs(); ++operand)
+    if (positionOf(kernel.maps[operand], dim) >= 0 && !kernel.maps[operand].isFunctionOfDim(other))
+      return true;
+  return false;
+}
+
 unsigned NestBody::lanes(unsigned dim) {
   unsigned bits = 8;
   for (unsigned operand = 0; operand < kernel.maps.size(); ++operand)
@@ -254,6 +271,49 @@ void NestBody::loadReady(NestPoint &point, Kernel &kernel) {
       ready &= point.ivs[dim] || !kernel.maps[operand].isFunctionOfDim(dim);
     if (ready)
       point.loaded[operand] = load(point, operand);
+  }
+}
+
+// The lines of a square of `lines.size()` lanes become its columns: in each stage, blocks of `half` elements change places.
+static void transposeInRegisters(OpBuilder &builder, Location loc, MutableArrayRef<Value> lines) {
+  int64_t size = lines.size();
+  for (int64_t half = 1; half < size; half *= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < size; ++lane) {
+      low.push_back(lane & half ? size + lane - half : lane);
+      high.push_back(lane & half ? size + lane : lane + half);
+    }
+    for (int64_t line = 0; line < size; ++line) {
+      if (line & half)
+        continue;
+      Value a = lines[line], b = lines[line + half];
+      lines[line] = vector::ShuffleOp::create(builder, loc, a, b, low);
+      lines[line + half] = vector::ShuffleOp::create(builder, loc, a, b, high);
+    }
+  }
+}
+
+void NestBody::loadTransposed(MutableArrayRef<NestPoint> points, unsigned row) {
+  NestPoint &first = points.front();
+  for (unsigned operand = 0; operand < kernel.numInputs(); ++operand) {
+    auto type = dyn_cast<MemRefType>(buffer(operand).getType());
+    int along = positionOf(kernel.maps[operand], first.vectorDim), across = positionOf(kernel.maps[operand], row);
+    if (!type || along < 0 || across < 0 || across + 1 != type.getRank() || !hasUnitStride(type, across) ||
+        hasUnitStride(type, along) || first.loaded[operand] || kernel.op.getBody()->getArgument(operand).use_empty())
+      continue;
+    Access place = access(first, operand);
+    Value memory = asBytes(place.buffer);
+    auto vector = VectorType::get(points.size(), cast<MemRefType>(memory.getType()).getElementType());
+    SmallVector<Value> lines;
+    for (size_t lane = 0; lane < points.size(); ++lane) {
+      SmallVector<Value> indices(place.indices);
+      Value step = arith::ConstantIndexOp::create(builder, loc, lane);
+      indices[along] = builder.createOrFold<arith::AddIOp>(loc, indices[along], step);
+      lines.push_back(vector::LoadOp::create(builder, loc, vector, memory, indices));
+    }
+    transposeInRegisters(builder, loc, lines);
+    for (auto [point, line] : llvm::zip(points, lines))
+      point.loaded[operand] = fromMemory(line, type.getElementType());
   }
 }
 

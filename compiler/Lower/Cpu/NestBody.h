@@ -35,11 +35,17 @@ public:
   bool canVectorize(unsigned dim);
   /// How well operands lie in memory along `dim`: positive when more of them are contiguous than strided.
   int contiguity(unsigned dim);
+  /// True when an input moves along `dim` in steps larger than an element, and along `other` in steps of one.
+  bool isTransposed(unsigned dim, unsigned other);
+  /// True when an input that moves along `dim` is the same for all iterations of `other`.
+  bool isReusedOver(unsigned other, unsigned dim);
   /// Lanes of a vector along `dim`, decided by the widest element.
   unsigned lanes(unsigned dim);
 
   /// Loads the inputs whose loops have all been entered and that are not loaded yet.
   void loadReady(NestPoint &point, Kernel &kernel);
+  /// Loads the inputs that are contiguous along loop `row` for points at neighbouring rows, one per lane.
+  void loadTransposed(llvm::MutableArrayRef<NestPoint> points, unsigned row);
   /// The old values of outputs where the body reads them (null elsewhere).
   llvm::SmallVector<mlir::Value> outputsReadBefore(NestPoint &point);
   /// What the body yields, given the outputs' values.
