@@ -15,7 +15,16 @@ struct ScopeNode {
   Value value;              // of a `let`, parameter or pattern; null for a `var`
   std::optional<VarId> var; // of a `var`
   SourceRange declaration;
-  std::shared_ptr<const ScopeNode> outer;
+  mutable std::shared_ptr<const ScopeNode> outer;
+
+  ScopeNode(std::string name, Value value, std::optional<VarId> var, SourceRange declaration,
+            std::shared_ptr<const ScopeNode> outer)
+      : name(std::move(name)), value(std::move(value)), var(var), declaration(declaration), outer(std::move(outer)) {}
+  /// Lets go of the chain one node after the other: a long block would overflow the stack if each node freed the next.
+  ~ScopeNode() {
+    while (outer && outer.use_count() == 1)
+      outer = std::exchange(outer->outer, nullptr);
+  }
 };
 using Scope = std::shared_ptr<const ScopeNode>;
 
@@ -23,11 +32,11 @@ using Scope = std::shared_ptr<const ScopeNode>;
 using Store = llvm::DenseMap<VarId, Value>;
 
 inline Scope bind(Scope outer, std::string name, Value value, SourceRange declaration) {
-  return std::make_shared<const ScopeNode>(
-      ScopeNode{std::move(name), std::move(value), std::nullopt, declaration, std::move(outer)});
+  return std::make_shared<const ScopeNode>(std::move(name), std::move(value), std::nullopt, declaration,
+                                           std::move(outer));
 }
 inline Scope bindVar(Scope outer, std::string name, VarId var, SourceRange declaration) {
-  return std::make_shared<const ScopeNode>(ScopeNode{std::move(name), Value(), var, declaration, std::move(outer)});
+  return std::make_shared<const ScopeNode>(std::move(name), Value(), var, declaration, std::move(outer));
 }
 inline const ScopeNode *lookup(const Scope &scope, llvm::StringRef name) {
   for (const ScopeNode *node = scope.get(); node; node = node->outer.get())
