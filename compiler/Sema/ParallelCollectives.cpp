@@ -2,6 +2,7 @@
 
 #include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Sema/Parallel.h"
+#include <set>
 
 using namespace pmap;
 using namespace pmap::sema;
@@ -15,7 +16,8 @@ namespace {
 struct Collective {
   SmallVector<Operand, 4> leaves;
   AxisNames axes;
-  VarySet set; // the axes, sorted
+  VarySet set;            // the axes, sorted
+  mlir::ArrayAttr groups; // null: all devices along the axes together
 };
 
 std::string spelt(CallContext &c) { return "`" + c.builtin.name + "`"; }
@@ -25,6 +27,61 @@ Size productOf(ArrayRef<mlir::StringAttr> axes) {
   for (mlir::StringAttr axis : axes)
     product *= Size::axis(axis.getValue());
   return product;
+}
+
+/// `groups: [[0, 2], [1, 3]]`: the positions along one axis, each in one group (C3).
+bool readGroups(CallContext &c, Collective &collective) {
+  bool takesGroups = llvm::any_of(c.builtin.parameters, [](const Parameter &p) { return p.name == "groups"; });
+  if (!takesGroups || !c.has("groups"))
+    return true;
+  const Value &groups = c["groups"];
+  auto fail = [&](SourceRange range, const std::string &why) {
+    c.e.error(Code::E0720, range.isValid() ? range : c.range, "`groups:` " + why);
+    return false;
+  };
+  if (groups.isError())
+    return false;
+  if (collective.axes.size() != 1)
+    return fail(groups.range(),
+                "divide the devices of one axis, got " + std::to_string(collective.axes.size()) + " axes");
+  const auto *lists = groups.as<ListValue>();
+  if (!lists || lists->elements.empty())
+    return fail(groups.range(), "must be lists of positions, as in [[0, 2], [1, 3]], got " + describeKind(groups));
+  SmallVector<mlir::Attribute, 4> attributes;
+  std::set<int64_t> seen;
+  size_t width = 0;
+  for (const Value &list : lists->elements) {
+    const auto *members = list.as<ListValue>();
+    if (!members || members->elements.empty())
+      return fail(list.range(), "must be lists of positions, as in [[0, 2], [1, 3]], got " + describeKind(list));
+    SmallVector<int64_t, 4> positions;
+    for (const Value &member : members->elements) {
+      const auto *literal = member.as<IntValue>();
+      if (!literal || literal->value < 0)
+        return fail(member.range(), "hold literal positions of at least 0");
+      if (!seen.insert(literal->value).second)
+        return fail(member.range(), "name position " + std::to_string(literal->value) + " twice");
+      positions.push_back(literal->value);
+    }
+    if (width && positions.size() != width) {
+      notBuiltYet(c.e, list.range(), "`groups:` of different sizes");
+      return false;
+    }
+    width = positions.size();
+    attributes.push_back(c.e.builder.getDenseI64ArrayAttr(positions));
+  }
+  // The positions from 0 to the largest, each once, and all devices where their number is literal.
+  int64_t devices = -1;
+  for (const MeshContext &mesh : c.e.meshes)
+    for (auto [axis, size] : llvm::zip(mesh.axes, mesh.sizes))
+      if (axis == collective.axes[0])
+        devices = size;
+  int64_t expected = devices > 0 ? devices : *seen.rbegin() + 1;
+  if (int64_t(seen.size()) != expected || *seen.rbegin() != expected - 1)
+    return fail(groups.range(), "must cover each of " + std::to_string(expected) + " devices once, got " +
+                                    std::to_string(seen.size()) + " positions");
+  collective.groups = c.e.builder.getArrayAttr(attributes);
+  return true;
 }
 
 std::optional<Collective> read(CallContext &c, const Value &value) {
@@ -62,12 +119,18 @@ std::optional<Collective> read(CallContext &c, const Value &value) {
         }
     result.leaves.push_back(operand);
   }
+  if (!readGroups(c, result))
+    return std::nullopt;
+  // Each group has a value of its own (V3), and every device takes part in one.
+  if (result.groups)
+    for (Operand &operand : result.leaves)
+      operand.ssa = c.e.widen(operand.ssa, result.set);
   return result;
 }
 
 /// One fused collective over those operands that vary (C4); `axesOf` gives the axes of each, none to leave it alone.
-void allReduce(CallContext &c, ReductionKind kind, llvm::SmallVectorImpl<mlir::Value> &values,
-               ArrayRef<VarySet> axesOf) {
+void allReduce(CallContext &c, ReductionKind kind, llvm::SmallVectorImpl<mlir::Value> &values, ArrayRef<VarySet> axesOf,
+               mlir::ArrayAttr groups = {}) {
   Emit m(c);
   // Operands over the same axes travel together.
   SmallVector<bool, 4> done(values.size(), false);
@@ -82,7 +145,7 @@ void allReduce(CallContext &c, ReductionKind kind, llvm::SmallVectorImpl<mlir::V
         places.push_back(k);
         done[k] = true;
       }
-    auto op = AllReduceOp::create(m.builder, m.loc, kind, mlir::ValueRange(together), ArrayRef(axesOf[i]));
+    auto op = AllReduceOp::create(m.builder, m.loc, kind, mlir::ValueRange(together), ArrayRef(axesOf[i]), groups);
     for (auto [place, result] : llvm::zip(places, op.getResults()))
       values[place] = result;
   }
@@ -152,15 +215,11 @@ Value sumOver(CallContext &c, const Value &value) {
     values.push_back(ssa);
     axesOf.push_back(over);
   }
-  allReduce(c, product ? ReductionKind::Prod : ReductionKind::Sum, values, axesOf);
+  allReduce(c, product ? ReductionKind::Prod : ReductionKind::Sum, values, axesOf, collective->groups);
   return finish(c, value, values, *collective);
 }
 
-Value psum(CallContext &c) {
-  if (c.has("groups"))
-    return notBuiltYet(c.e, c.rangeOf("groups"), "`groups:` of " + spelt(c));
-  return sumOver(c, c["x"]);
-}
+Value psum(CallContext &c) { return sumOver(c, c["x"]); }
 
 //===--- pmean ------------------------------------------------------------------------------------------------===//
 
@@ -213,8 +272,6 @@ mlir::Operation *raggedDivision(mlir::Value root, ArrayRef<mlir::StringAttr> axe
 }
 
 Value pmean(CallContext &c) {
-  if (c.has("groups"))
-    return notBuiltYet(c.e, c.rangeOf("groups"), "`groups:` of `pmean`");
   Emit m(c);
   if (c.has("weight")) {
     // psum(x * w) / psum(w), the sums in one collective. The weight is the same for all leaves.
@@ -239,7 +296,7 @@ Value pmean(CallContext &c) {
       values.push_back(c.e.widen(w, collective->set));
       axesOf.append(2, collective->set);
     }
-    allReduce(c, ReductionKind::Sum, values, axesOf);
+    allReduce(c, ReductionKind::Sum, values, axesOf, collective->groups);
     SmallVector<mlir::Value, 4> means;
     for (size_t i = 0; i < values.size(); i += 2) {
       SmallVector<mlir::Value, 2> parts = {values[i], c.e.splat(values[i + 1], c.e.sizesOf(values[i]), c.range)};
@@ -271,13 +328,11 @@ Value pmean(CallContext &c) {
     values.push_back(operand.ssa);
     axesOf.push_back(present);
   }
-  allReduce(c, ReductionKind::Mean, values, axesOf);
+  allReduce(c, ReductionKind::Mean, values, axesOf, collective->groups);
   return finish(c, c["x"], values, *collective);
 }
 
 Value extremumOver(CallContext &c) {
-  if (c.has("groups"))
-    return notBuiltYet(c.e, c.rangeOf("groups"), "`groups:` of " + spelt(c));
   auto collective = read(c, c["x"]);
   if (!collective)
     return Value::error();
@@ -299,7 +354,7 @@ Value extremumOver(CallContext &c) {
       axesOf.push_back(differenceOf(collective->set, differenceOf(collective->set, c.e.varyOf(ssa))));
       places.push_back(i);
     }
-    allReduce(c, kind, values, axesOf);
+    allReduce(c, kind, values, axesOf, collective->groups);
     for (auto [place, value] : llvm::zip(places, values))
       results[place] = isBool(collective->leaves[place].dtype) ? m.convert(value, DType::U8, DType::Bool) : value;
   }
