@@ -39,6 +39,16 @@ LogicalResult expandComposedOps(Operation *module) {
   return applyPatternsGreedily(module, std::move(patterns), config);
 }
 
+// The conversion of math would compute expm1(x) as exp(x) - 1, which loses every digit of a small x: libm does better.
+LogicalResult callLibmForExpm1(Operation *module) {
+  ConversionTarget target(*module->getContext());
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  target.addIllegalOp<math::ExpM1Op>();
+  RewritePatternSet patterns(module->getContext());
+  populateMathToLibmConversionPatterns(patterns);
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
 // The memref conversion calls malloc and free; the buffers are the runtime's.
 void renameAllocator(ModuleOp module) {
   SymbolTable symbols(module);
@@ -71,7 +81,7 @@ struct ConvertToLlvmPass : PassWrapper<ConvertToLlvmPass, OperationPass<ModuleOp
   void runOnOperation() final {
     ModuleOp module = getOperation();
     MLIRContext *context = &getContext();
-    if (failed(expandComposedOps(module)))
+    if (failed(callLibmForExpm1(module)) || failed(expandComposedOps(module)))
       return signalPassFailure();
 
     LowerToLLVMOptions options(context);
