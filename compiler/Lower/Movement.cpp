@@ -167,6 +167,11 @@ static SmallVector<OpFoldResult> constants(OpBuilder &b, ArrayRef<int64_t> value
   return llvm::map_to_vector(values, [&](int64_t value) { return OpFoldResult(b.getIndexAttr(value)); });
 }
 
+RankedTensorType Translator::keptType(RankedTensorType type, const Kept &kept) {
+  auto shape = llvm::map_to_vector(kept.dims, [&](int64_t dim) { return type.getDimSize(dim); });
+  return RankedTensorType::get(shape, stored(type.getElementType()));
+}
+
 void Translator::translateSlice(SliceOp op) {
   Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(op.getType());
@@ -178,9 +183,21 @@ void Translator::translateSlice(SliceOp op) {
   View source = view(op.getInput());
   if (!isa<TensorType>(source.base.getType()))
     return setView(op, source.base, AffineMap::get(type.getRank(), 0, {}, b.getContext()));
+  // Dimensions of which one index is taken are dropped, so that a row of a matrix is a vector without gaps.
+  Kept kept = keptDims(type);
+  Value array = tensor(op.getInput());
+  if (kept.dims.empty()) {
+    Value element = fromStored(b, loc, tensor::ExtractOp::create(b, loc, array, plain(op.getOffsets())), type.getElementType());
+    return setView(op, element, AffineMap::get(type.getRank(), 0, {}, b.getContext()));
+  }
   SmallVector<OpFoldResult> offsets = getAsOpFoldResult(plain(op.getOffsets()));
-  set(op, tensor::ExtractSliceOp::create(b, loc, cast<RankedTensorType>(convert(type)), tensor(op.getInput()), offsets,
-                                         mixedSizes(type, loc), pmap::constants(b, op.getStrides())));
+  Value part = tensor::ExtractSliceOp::create(b, loc, keptType(type, kept), array, offsets, mixedSizes(type, loc),
+                                              pmap::constants(b, op.getStrides()));
+  SmallVector<AffineExpr> exprs;
+  for (int64_t dim : kept.dims)
+    exprs.push_back(b.getAffineDimExpr(dim));
+  auto map = AffineMap::get(type.getRank(), 0, exprs, b.getContext());
+  map.isIdentity() ? set(op, part) : setView(op, part, map);
 }
 
 void Translator::translateUpdateSlice(UpdateSliceOp op) {
@@ -197,7 +214,11 @@ void Translator::translateUpdateSlice(UpdateSliceOp op) {
     Value element = toStored(b, loc, operandFor(op.getUpdate(), 0, zeros, loc).base);
     return set(op, tensor::InsertOp::create(b, loc, element, array, plain(op.getOffsets())));
   }
-  set(op, tensor::InsertSliceOp::create(b, loc, tensor(op.getUpdate()), array, offsets, mixedSizes(part, loc),
+  // The update without its dimensions of size 1, which is the form that rows are computed in.
+  Kept kept = keptDims(type);
+  Operand update = inOrder(operandFor(op.getUpdate(), kept.dims.size(), kept.exprs, loc), loc);
+  Value source = update.isScalar() || !update.map.isIdentity() ? tensor(op.getUpdate()) : update.base;
+  set(op, tensor::InsertSliceOp::create(b, loc, source, array, offsets, mixedSizes(part, loc),
                                         pmap::constants(b, op.getStrides())));
 }
 

@@ -188,6 +188,8 @@ private:
     llvm::SmallVector<mlir::AffineExpr> exprs;
   };
   Kept keptDims(mlir::RankedTensorType type);
+  /// The plain type of those dimensions.
+  mlir::RankedTensorType keptType(mlir::RankedTensorType type, const Kept &kept);
 
   // --- Sizes
   mlir::Value size(const Size &size, mlir::Location loc);
