@@ -21,6 +21,9 @@ constexpr int64_t streamedBytes = 24 << 20;
 constexpr int64_t streamedCost = 16;
 // Rows of a block where an input is transposed: its lines are then read in pieces of 1 KiB, whatever their distance.
 constexpr int64_t transposedTile = 256;
+// Rows of a block whose partial result is as long as a row: with few rows, writing and combining partial results would be most
+// of the work.
+constexpr int64_t partialRows = 64;
 // Ops of at most this much work in all, known at compile time, get no parallel loop.
 constexpr int64_t inlineWork = 16384;
 
@@ -338,6 +341,8 @@ private:
   void emitPartials(Kernel &kernel, SmallVector<Span> spans, unsigned split, NestOptions options) {
     Value elements = elementsPerRow(kernel, spans, split);
     Value size = blockSize(elements, kernel.numLoops() == 1);
+    if (llvm::is_contained(kernel.isReduction, false))
+      size = builder.createOrFold<arith::MaxSIOp>(loc, size, constant(partialRows));
     Value work = multiply(multiply(size, elements), constant(std::max<int64_t>(1, kernel.cost)));
     Value blocks = builder.createOrFold<arith::CeilDivSIOp>(loc, spans[split].upper, size);
     unsigned inputs = kernel.numInputs();
