@@ -128,16 +128,25 @@ void allowContraction(ModuleOp module) {
   });
 }
 
+void expandPowers(ModuleOp module) {
+  module.walk([](math::IPowIOp power) {
+    OpBuilder builder(power);
+    power.replaceAllUsesWith(expandIntegerPower(builder, power.getLoc(), power.getLhs(), power.getRhs()));
+    power.erase();
+  });
+}
+
 struct ExpandVectorMathPass : PassWrapper<ExpandVectorMathPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandVectorMathPass)
   ExpandVectorMathPass(VectorTarget target) : target(target) {}
   StringRef getArgument() const final { return "pmap-cpu-expand-math"; }
   StringRef getDescription() const final { return "Call vector variants of math functions"; }
   void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<LLVM::LLVMDialect, vector::VectorDialect, arith::ArithDialect>();
+    registry.insert<LLVM::LLVMDialect, vector::VectorDialect, arith::ArithDialect, scf::SCFDialect>();
   }
 
   void runOnOperation() final {
+    expandPowers(getOperation());
     allowContraction(getOperation());
     if (target.precise)
       return;

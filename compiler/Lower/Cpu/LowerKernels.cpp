@@ -102,6 +102,10 @@ private:
     }
     bool inVectors = llvm::any_of(kernels, [](Kernel &kernel) { return kernel.numLoops() == 1; });
     Value size = blockSize(rowElements, inVectors);
+    // Column reductions are cut along the rows of memory: a block takes a piece of each row that is worth its cache lines.
+    for (auto [index, kernel] : llvm::enumerate(kernels))
+      if (readsAcrossRows(kernel, *rowLoop(collapsed[index])))
+        size = builder.createOrFold<arith::MaxSIOp>(loc, size, constant(transposedTile));
     auto emitBlock = [&](Value, Span part) {
       DenseMap<Value, Value> locals;
       for (memref::AllocOp local : cluster.locals)
@@ -274,6 +278,16 @@ private:
         return transposedTile;
     }
     return 1;
+  }
+
+  // True when an input's innermost dimension is the loop `row`, and its others are not.
+  static bool readsAcrossRows(Kernel &kernel, unsigned row) {
+    for (unsigned operand = 0; operand < kernel.numInputs(); ++operand) {
+      AffineMap map = kernel.maps[operand];
+      if (map.getNumResults() > 1 && map.getResults().back() == getAffineDimExpr(row, map.getContext()))
+        return true;
+    }
+    return false;
   }
 
   // How many rows make a block; whole vectors when the blocks cut a vector loop.

@@ -1,4 +1,5 @@
-// Math functions on vectors of f32 that are faster in place than as a call of the vector library: exp and tanh.
+// Math functions that are computed in place: exp and tanh on vectors of f32, where that is faster than a call of the vector
+// library, and integer powers.
 #pragma once
 
 #include "compiler/Lower/Cpu/Passes.h"
@@ -12,5 +13,8 @@ mlir::Value expandExp(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value 
 
 /// tanh(x) for a vector of f32: within 2.5 ulp over the whole range (every 67th bit pattern tried).
 mlir::Value expandTanh(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, VectorTarget target);
+
+/// base ** exponent for integers of one type, scalars or vectors, wrapping.
+mlir::Value expandIntegerPower(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value base, mlir::Value exponent);
 
 } // namespace pmap
