@@ -10,8 +10,8 @@ using llvm::StringRef;
 
 //===--- Leaving ----------------------------------------------------------------------------------------------===//
 
-/// A size that the body made of an integer argument (`x[:k]`) is made of the same integer outside. False when a size came
-/// about in another way, and is known only inside.
+/// A size that the body made of an integer argument (`x[:k]`) is made of the same integer outside. False when a size
+/// came about in another way, and is known only inside.
 bool MapBuilder::bindOutside(const std::string &name) {
   const SizeSymbol *inner = e.findSymbol(name);
   auto binding = inner && inner->ssa ? inner->ssa.getDefiningOp<BindSizeOp>() : BindSizeOp();
@@ -24,8 +24,8 @@ bool MapBuilder::bindOutside(const std::string &name) {
     return false;
   mlir::OpBuilder::InsertionGuard guard(e.builder);
   e.builder.setInsertionPoint(op);
-  mlir::Value outer = ToIndexOp::create(e.builder, index.getLoc(), e.builder.getIndexType(), move.getInput(),
-                                        index.getIsUnsigned());
+  mlir::Value outer =
+      ToIndexOp::create(e.builder, index.getLoc(), e.builder.getIndexType(), move.getInput(), index.getIsUnsigned());
   Size size = e.bindSize(inner->shown, outer, inner->birth, inner->birthText, {});
   e.findSymbol(*size.asSymbol())->isolation = inner->isolation - 1;
   locals[name] = {size, {}, false};

@@ -1,0 +1,32 @@
+// What the collectives share: reading the value and the axes, and one fused op for many leaves (C4).
+#pragma once
+
+#include "compiler/Sema/Parallel.h"
+
+namespace pmap::sema {
+
+/// What a reduction over devices is given: the leaves of its argument as arrays, and the axes.
+struct Collective {
+  llvm::SmallVector<Operand, 4> leaves;
+  AxisNames axes;
+  VarySet set;            // the axes, sorted
+  mlir::ArrayAttr groups; // null: all devices along the axes together
+};
+
+/// The name of the collective in backquotes.
+std::string spelt(CallContext &c);
+/// The product of the sizes of mesh axes.
+Size productOf(llvm::ArrayRef<mlir::StringAttr> axes);
+/// Reads the value and `axis:` (and `groups:`), and checks that all devices arrive (V6) with arrays of one size (V10).
+std::optional<Collective> readCollective(CallContext &c, const Value &value);
+/// One fused collective over those operands that vary (C4); `axesOf` gives the axes of each, none to leave it alone.
+void allReduce(CallContext &c, ReductionKind kind, llvm::SmallVectorImpl<mlir::Value> &values,
+               llvm::ArrayRef<VarySet> axesOf, mlir::ArrayAttr groups = {});
+/// The results as a nest of the form of the argument.
+Value finishCollective(CallContext &c, const Value &like, llvm::ArrayRef<mlir::Value> values,
+                       const Collective &collective);
+
+/// all_gather, axis_index, axis_size, pvary, pbroadcast, assert_same (ParallelGather.cpp).
+void registerGatherBuiltins(BuiltinTable &table);
+
+} // namespace pmap::sema
