@@ -173,20 +173,42 @@ private:
     Type index = builder.getIndexType();
     Value lower = arith::IndexCastOp::create(builder, loc, index, entry->getArgument(1));
     Value upper = arith::IndexCastOp::create(builder, loc, index, entry->getArgument(2));
-    // Stack buffers of the body are made once per call, not once per iteration.
-    for (auto stack : llvm::make_early_inc_range(loop.getBody()->getOps<memref::AllocaOp>())) {
-      mapping.map(stack.getResult(), builder.clone(*stack, mapping)->getResult(0));
-      stack->setAttr("pmap.hoisted", builder.getUnitAttr());
+    // Buffers of the body are made once per call, not once per iteration.
+    SmallVector<Value> buffers;
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      bool isStack = isa<memref::AllocaOp>(op);
+      Operation *free = isStack ? nullptr : freeOf(&op);
+      if (!isStack && !free)
+        continue;
+      Operation *made = builder.clone(op, mapping);
+      op.setAttr(hoisted, builder.getUnitAttr());
+      if (free) {
+        free->setAttr(hoisted, builder.getUnitAttr());
+        buffers.push_back(made->getResult(0));
+      }
     }
     Value step = arith::ConstantIndexOp::create(builder, loc, 1);
     auto sequential = scf::ForOp::create(builder, loc, lower, upper, step);
+    for (Value buffer : buffers)
+      memref::DeallocOp::create(builder, loc, buffer);
     LLVM::ReturnOp::create(builder, loc, ValueRange());
     builder.setInsertionPointToStart(sequential.getBody());
     mapping.map(loop.getInductionVars()[0], sequential.getInductionVar());
     for (Operation &op : loop.getBody()->without_terminator())
-      if (!op.hasAttr("pmap.hoisted"))
+      if (!op.hasAttr(hoisted))
         builder.clone(op, mapping);
     return body;
+  }
+
+  // The op that frees a buffer of the same size in every iteration, at the end of each; null for anything else.
+  static Operation *freeOf(Operation *op) {
+    auto alloc = dyn_cast<memref::AllocOp>(op);
+    if (!alloc || llvm::any_of(op->getOperands(), [&](Value size) { return size.getParentBlock() == op->getBlock(); }))
+      return nullptr;
+    for (Operation *user : op->getUsers())
+      if (isa<memref::DeallocOp>(user) && user->getBlock() == op->getBlock())
+        return user;
+    return nullptr;
   }
 
   void callRuntime(Location loc, LLVM::LLVMFuncOp body, Value closure, Value count, Value grain) {
@@ -206,6 +228,7 @@ private:
   OpBuilder builder;
   Type pointer, i64, voidType;
   LLVM::LLVMFunctionType bodyType;
+  static constexpr StringLiteral hoisted = "pmap.hoisted";
   unsigned next = 0;
 };
 
