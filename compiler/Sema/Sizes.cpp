@@ -14,11 +14,14 @@ namespace pmap::sema {
 //===----------------------------------------------------------------------===//
 
 SizeSymbol &Elaborator::newSymbol(StringRef shown, SourceRange birth, std::string birthText) {
-  // `n`, then `n.1`, `n.2`: a symbol is unique in its module.
-  std::string name;
+  // `n`, then `n.1`, `n.2`: a symbol is unique in its function, and is a name in the text of a polynomial.
+  std::string base = shown.empty() ? "size" : shown.str(), name;
+  for (char &c : base)
+    if (!isAlnum(c) && c != '_' && c != '.' && static_cast<unsigned char>(c) < 0x80)
+      c = '_';
   do {
-    unsigned count = symbolCounts[shown]++;
-    name = count == 0 ? shown.str() : (shown + "." + Twine(count)).str();
+    unsigned count = symbolCounts[base]++;
+    name = count == 0 ? base : base + "." + std::to_string(count);
   } while (symbols.count(name));
   auto symbol = std::make_unique<SizeSymbol>();
   symbol->name = name;
