@@ -63,12 +63,16 @@ NDArray Interpreter::constant(Attribute value, Type type, ArrayRef<int64_t> shap
 
 bool Interpreter::checkIndices(Operation *op, unsigned device, const NDArray &indices, bool isUnsigned, int64_t dim,
                                int64_t size) {
+  // Where several are wrong the largest is told, negative ones counting as larger than all others: what compiled code finds.
+  int64_t worst = 0;
   for (int64_t i = 0; i < indices.count(); ++i) {
     int64_t index = isUnsigned ? int64_t(indices.unsignedInteger(i)) : indices.integer(i);
-    if (index < 0 || index >= size) {
-      fail(op, device, PMAP_FAIL_INDEX, index, dim, size);
-      return false;
-    }
+    if (uint64_t(index) > uint64_t(worst))
+      worst = index;
+  }
+  if (indices.count() != 0 && uint64_t(worst) >= uint64_t(size)) {
+    fail(op, device, PMAP_FAIL_INDEX, worst, dim, size);
+    return false;
   }
   return true;
 }
