@@ -157,6 +157,21 @@ static Value createToInteger(OpBuilder &b, Location loc, Value x, IntegerType ty
   return arith::SelectOp::create(b, loc, isSmall, integer(least), result);
 }
 
+/// f64 to bf16, rounded once: by way of an f32 that is rounded to odd, which no tie survives. (LLVM would call a function that
+/// the compiler libraries of many systems lack.)
+static Value narrowToBf16(OpBuilder &b, Location loc, Value x) {
+  Type f32 = b.getF32Type(), i32 = b.getI32Type();
+  Value near = arith::TruncFOp::create(b, loc, f32, x), back = arith::ExtFOp::create(b, loc, x.getType(), near);
+  Value inexact = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, back, x);
+  Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, loc, back),
+                                      math::AbsFOp::create(b, loc, x));
+  Value bits = arith::BitcastOp::create(b, loc, i32, near), one = arith::ConstantIntOp::create(b, loc, 1, 32);
+  Value towardsZero = arith::SubIOp::create(b, loc, bits, arith::ExtUIOp::create(b, loc, i32, above));
+  Value odd = arith::OrIOp::create(b, loc, towardsZero, one);
+  Value chosen = arith::SelectOp::create(b, loc, inexact, odd, bits);
+  return arith::TruncFOp::create(b, loc, b.getBF16Type(), arith::BitcastOp::create(b, loc, f32, chosen));
+}
+
 /// The op `op` on single elements. Where C and LLVM leave the result undefined, the language's own: overflow of a
 /// division wraps, and shifting by the width or more shifts everything out. That a divisor is not 0 has been checked.
 static Value createElement(OpBuilder &b, Operation *op, ValueRange operands, Type resultType) {
@@ -196,6 +211,8 @@ static Value createElement(OpBuilder &b, Operation *op, ValueRange operands, Typ
                                            : Value(arith::ShRUIOp::create(b, loc, operands[0], clamped));
     return arith::SelectOp::create(b, loc, within, shifted, zero);
   }
+  if (isa<arith::TruncFOp>(op) && operands[0].getType().isF64() && resultType.isBF16())
+    return narrowToBf16(b, loc, operands[0]);
   OperationState state(loc, op->getName().getStringRef(), operands, resultType, op->getAttrs());
   return b.create(state)->getResult(0);
 }

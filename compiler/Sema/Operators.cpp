@@ -370,8 +370,15 @@ Value Elaborator::elementwise(BinaryOp op, Value lhs, Value rhs, SourceRange ran
     return done(emit.divide(op == BinaryOp::Mod, dtype, x, y));
   }
   case BinaryOp::Pow: {
-    if (!floating)
-      return done(mlir::math::IPowIOp::create(builder, emit.at, x, y));
+    if (!floating && !isUnsigned(dtype))
+      return done(emit.make<mlir::math::IPowIOp>(x, y));
+    if (!floating) {
+      // The op takes its exponent for signed: half of an unsigned one is, and the square of the base makes up for it.
+      mlir::Value one = emit.constantLike(1, dtype, x), half = emit.make<ShRUIOp>(y, one);
+      mlir::Value isOdd = emit.cmpi(CmpIPredicate::eq, emit.make<AndIOp>(y, one), one);
+      mlir::Value even = emit.make<mlir::math::IPowIOp>(emit.make<MulIOp>(x, x), half);
+      return done(emit.select(isOdd, emit.make<MulIOp>(even, x), even));
+    }
     // Square roots are exact and fast; the general power is neither.
     const auto *exponent = given[1].as<FloatValue>();
     if (exponent && exponent->value == 0.5)
