@@ -81,7 +81,7 @@ int runProgram(const std::string &path, const RunOptions &options, const std::ve
   std::string error;
   auto loaded = LoadedProgram::load(std::move(object), error);
   if (!loaded)
-    return fail("cannot load the compiled program: " + error, 1);
+    return fail("cannot load the compiled program: " + error + " [E1201]", 1);
   const auto *programs = static_cast<const pmap_program *>(loaded->lookup(programsSymbol));
   if (!programs || std::string(programs[0].signature->name) != "main")
     return fail("'" + path + "' has no `main` to run [E1003]");

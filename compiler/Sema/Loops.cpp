@@ -394,6 +394,8 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
       inits.push_back(lowIndex);
     append_range(inits, valuesOf(initialLeaves));
     auto loop = mlir::scf::WhileOp::create(e.builder, at, mlir::ValueRange(inits).getTypes(), inits);
+    if (counts)
+      loop->setAttr("pmap.break", e.builder.getUnitAttr());
     loop.getBefore().takeBody(test);
     loop.getAfter().takeBody(work);
     e.builder.setInsertionPointAfter(container);

@@ -190,6 +190,9 @@ LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &co
     return pullForEach(each, builder, cotangents);
   if (auto map = dyn_cast<MapOp>(op))
     return pullMap(map, builder, cotangents);
+  if (op->hasAttr("pmap.break"))
+    return op->emitError() << "the gradient of a 'for' needs its number of steps in advance, and this one may 'break'; put an "
+                              "'if' around the rest of its body instead [E0811]";
   if (isa<scf::WhileOp>(op))
     return op->emitError()
            << "the gradient of a 'while' needs its number of steps in advance; write a 'for' with a bound and "
