@@ -53,6 +53,13 @@ std::optional<Dimension> Resolver::at(const ast::Subscript &s, unsigned dim) {
           .fix(s.index->range.startPoint(), e.render(n));
       return std::nullopt;
     }
+    if (!neverUsed && (position - n).provablyNonNegative() && e.provablyNonNegative(position)) {
+      Report report = e.error(Code::E0410, s.range,
+                              "the index " + e.render(position) + " is always past the end of dimension " + Twine(dim) +
+                                  ", whose size is " + e.render(n));
+      e.noteBirths(report, n);
+      return std::nullopt;
+    }
     d.offset = e.indexOf(position, s.range);
     if (!e.provablyNonNegative(position) || !e.provablyLess(position, n))
       d.offset = checkedIndex(e, d.offset, n, dim, s.range);
