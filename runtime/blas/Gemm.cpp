@@ -1,9 +1,10 @@
 // C = A B or C += A B on the current device's threads, by single-threaded calls of a BLAS on slices of C.
 //
-// The BLAS's own pool would serve one device at a time; slices on the device's threads do not wait for each other. There is one
-// slice per thread, since each packs the operand they share anew. So that each element of C is computed alike, to the last bit,
-// whatever the number of threads, slices are multiples of every tile size of the BLAS's kernels and too large for its other
-// algorithm for small matrices, and what remains at the edge is a product of its own (tested on random sizes and threads).
+// The BLAS's own pool would serve one device at a time; slices on the device's threads do not wait for each other.
+// There is one slice per thread, since each packs the operand they share anew. So that each element of C is computed
+// alike, to the last bit, whatever the number of threads, slices are multiples of every tile size of the BLAS's kernels
+// and too large for its other algorithm for small matrices, and what remains at the edge is a product of its own
+// (tested on random sizes and threads).
 
 #include "pmap/runtime.h"
 
@@ -13,8 +14,8 @@
 // The few declarations we need of the C interface to the BLAS, whose header is no part of the runtime packages.
 extern "C" {
 enum { CblasRowMajor = 101, CblasNoTrans = 111, CblasTrans = 112 };
-void cblas_sgemm(int order, int transA, int transB, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
-                 int ldb, float beta, float *c, int ldc);
+void cblas_sgemm(int order, int transA, int transB, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc);
 void cblas_dgemm(int order, int transA, int transB, int m, int n, int k, double alpha, const double *a, int lda,
                  const double *b, int ldb, double beta, double *c, int ldc);
 void openblas_set_num_threads(int count);
@@ -22,7 +23,8 @@ void openblas_set_num_threads(int count);
 
 namespace {
 
-// A slice holds a multiple of this many rows or columns of C, a multiple of the kernels' tile sizes. Those of f64 go by 24 rows.
+// A slice holds a multiple of this many rows or columns of C, a multiple of the kernels' tile sizes. Those of f64 go by
+// 24 rows.
 constexpr int64_t tileUnit = 64, tileUnitOfRows64 = 192;
 // Multiplications in the smallest slice.
 constexpr int64_t leastWork = 1 << 22;
@@ -32,8 +34,8 @@ template <typename T> struct Matrix {
   int64_t rowStride, columnStride;
 };
 
-void call(int transA, int transB, int m, int n, int k, const float *a, int lda, const float *b, int ldb, float beta, float *c,
-          int ldc) {
+void call(int transA, int transB, int m, int n, int k, const float *a, int lda, const float *b, int ldb, float beta,
+          float *c, int ldc) {
   cblas_sgemm(CblasRowMajor, transA, transB, m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
 }
 void call(int transA, int transB, int m, int n, int k, const double *a, int lda, const double *b, int ldb, double beta,
@@ -57,8 +59,8 @@ template <typename T> struct Product {
     int64_t lda = std::max(transA ? a.columnStride : a.rowStride, transA ? rows : k);
     int64_t ldb = std::max(transB ? b.columnStride : b.rowStride, transB ? k : columns);
     call(transA ? CblasTrans : CblasNoTrans, transB ? CblasTrans : CblasNoTrans, static_cast<int>(rows),
-         static_cast<int>(columns), static_cast<int>(k), left, static_cast<int>(lda), right, static_cast<int>(ldb), beta,
-         c + i * rowStride + j, static_cast<int>(std::max(rowStride, columns)));
+         static_cast<int>(columns), static_cast<int>(k), left, static_cast<int>(lda), right, static_cast<int>(ldb),
+         beta, c + i * rowStride + j, static_cast<int>(std::max(rowStride, columns)));
   }
 
   static void runSlices(void *closure, int64_t lo, int64_t hi) {
@@ -107,7 +109,8 @@ void multiply(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T *c, i
   } else {
     product.extent = extent - rest;
     product.sliceWidth = (units + threads - 1) / threads * unit;
-    pmap_rt_parallel_for(&Product<T>::runSlices, &product, (product.extent + product.sliceWidth - 1) / product.sliceWidth, 1);
+    pmap_rt_parallel_for(&Product<T>::runSlices, &product,
+                         (product.extent + product.sliceWidth - 1) / product.sliceWidth, 1);
     if (rest > 0 && m > n)
       product.run(m - rest, rest, 0, n);
     else if (rest > 0)
@@ -120,13 +123,15 @@ void multiply(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T *c, i
 } // namespace
 
 /// C[m, n] = A[m, k] B[k, n], or C += A B with `accumulate`. Strides are in elements; C's columns are contiguous.
-extern "C" void pmap_rt_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t aRow, int64_t aColumn, const float *b,
-                                 int64_t bRow, int64_t bColumn, float *c, int64_t cRow, int32_t accumulate) {
+extern "C" void pmap_rt_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t aRow, int64_t aColumn,
+                                 const float *b, int64_t bRow, int64_t bColumn, float *c, int64_t cRow,
+                                 int32_t accumulate) {
   multiply<float>(m, n, k, {a, aRow, aColumn}, {b, bRow, bColumn}, c, cRow, accumulate);
 }
 
 /// The same for f64.
 extern "C" void pmap_rt_gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t aRow, int64_t aColumn,
-                                 const double *b, int64_t bRow, int64_t bColumn, double *c, int64_t cRow, int32_t accumulate) {
+                                 const double *b, int64_t bRow, int64_t bColumn, double *c, int64_t cRow,
+                                 int32_t accumulate) {
   multiply<double>(m, n, k, {a, aRow, aColumn}, {b, bRow, bColumn}, c, cRow, accumulate);
 }

@@ -7,8 +7,8 @@
 
 namespace pmap {
 
-/// Which sizes of buffers in a function are the same number at run time: those that one structured op walks with one loop,
-/// and those made from one value.
+/// Which sizes of buffers in a function are the same number at run time: those that one structured op walks with one
+/// loop, and those made from one value.
 class ExtentClasses {
 public:
   explicit ExtentClasses(mlir::func::FuncOp function);
@@ -24,8 +24,8 @@ private:
   llvm::EquivalenceClasses<unsigned> classes;
 };
 
-/// Structured ops in program order, to be emitted where the last one stands. More than one op means that all walk the same
-/// rows: the first dimension of everything they write.
+/// Structured ops in program order, to be emitted where the last one stands. More than one op means that all walk the
+/// same rows: the first dimension of everything they write.
 struct Cluster {
   llvm::SmallVector<mlir::linalg::GenericOp> ops;
   /// Buffers that live inside the cluster only.

@@ -2,6 +2,7 @@
 
 #include "compiler/Lower/Cpu/Codegen.h"
 
+#include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -13,7 +14,6 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
-#include "mlir/Target/LLVMIR/Export.h"
 
 using namespace llvm;
 

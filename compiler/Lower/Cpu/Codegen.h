@@ -27,16 +27,16 @@ struct CpuTarget {
   unsigned vectorBits = 256;
 };
 
-/// Resolves the argument of `--cpu`: `native` (also ""), `x86-64-v2`, `x86-64-v3`, `x86-64-v4`, or any CPU that LLVM knows.
-/// Sets `error` and returns false for one it does not.
+/// Resolves the argument of `--cpu`: `native` (also ""), `x86-64-v2`, `x86-64-v3`, `x86-64-v4`, or any CPU that LLVM
+/// knows. Sets `error` and returns false for one it does not.
 bool resolveCpuTarget(llvm::StringRef name, CpuTarget &target, std::string &error);
 
 /// How far to go, and in what form.
 enum class CodegenOutput { LlvmText, AssemblyText, Object };
 
-/// Translates a module in the LLVM dialect, optimises it for `target` and appends the output to `result`. Returns an error
-/// message, or "". The same module always gives the same bytes. `extend`, when given, adds to the translated module before
-/// it is optimised (the driver's program tables), and returns an error message, or "".
+/// Translates a module in the LLVM dialect, optimises it for `target` and appends the output to `result`. Returns an
+/// error message, or "". The same module always gives the same bytes. `extend`, when given, adds to the translated
+/// module before it is optimised (the driver's program tables), and returns an error message, or "".
 std::string generateCode(mlir::ModuleOp module, const CpuTarget &target, CodegenOutput output,
                          llvm::SmallVectorImpl<char> &result,
                          llvm::function_ref<std::string(llvm::Module &)> extend = {});

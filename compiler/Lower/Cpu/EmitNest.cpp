@@ -1,15 +1,17 @@
 // Loops for one structured op. The innermost loop runs in vectors with a masked tail whenever the body allows it:
 //
 //   elementwise           for outer... { for v step W { body; store }; masked tail }
-//   reduction along v     for outer... { accs = identity; for reductions... { for v step W*U { U bodies, U accs }; masked rest };
+//   reduction along v     for outer... { accs = identity; for reductions... { for v step W*U { U bodies, U accs };
+//   masked rest };
 //                                        accs -> one value by a fixed tree; store }
-//   reduction, v parallel for outer... { for v step W*U { U accs; for reductions... { U bodies }; store }; masked rest }
+//   reduction, v parallel for outer... { for v step W*U { U accs; for reductions... { U bodies }; store }; masked rest
+//   }
 //
-// Where neighbouring rows of the output share an operand (products of matrices), several rows advance together. Where an input is
-// transposed, the loops over rows and vectors are tiled, so that each line of it is used whole.
+// Where neighbouring rows of the output share an operand (products of matrices), several rows advance together. Where
+// an input is transposed, the loops over rows and vectors are tiled, so that each line of it is used whole.
 //
-// The order in which a reduction adds depends on its extents only, so results never depend on threads or on the machine's
-// load. W depends on the machine's vector width.
+// The order in which a reduction adds depends on its extents only, so results never depend on threads or on the
+// machine's load. W depends on the machine's vector width.
 
 #include "compiler/Lower/Cpu/Kernel.h"
 #include "compiler/Lower/Cpu/NestBody.h"
@@ -22,7 +24,8 @@ namespace {
 class NestEmitter {
 public:
   NestEmitter(OpBuilder &builder, Location loc, Kernel &kernel, ArrayRef<Span> spans, const NestOptions &options)
-      : builder(builder), loc(loc), kernel(kernel), spans(spans), options(options), body(builder, loc, kernel, options) {}
+      : builder(builder), loc(loc), kernel(kernel), spans(spans), options(options),
+        body(builder, loc, kernel, options) {}
 
   void run() {
     chooseVectorLoop();
@@ -103,15 +106,16 @@ private:
     unsigned row = outer.back();
     Value main = roundDown(spans[row], rows);
     for (unsigned count : {rows, 1u})
-      forLoop(count == 1 ? main : spans[row].lower, count == 1 ? spans[row].upper : main, count, {}, [&](Value iv, ValueRange) {
-        SmallVector<NestPoint> group(count, point);
-        for (unsigned i = 0; i < count; ++i) {
-          group[i].ivs[row] = add(iv, constant(i));
-          body.loadReady(group[i], kernel);
-        }
-        emitVectorLoop(group, spans[vectorDim]);
-        return SmallVector<Value>();
-      });
+      forLoop(count == 1 ? main : spans[row].lower, count == 1 ? spans[row].upper : main, count, {},
+              [&](Value iv, ValueRange) {
+                SmallVector<NestPoint> group(count, point);
+                for (unsigned i = 0; i < count; ++i) {
+                  group[i].ivs[row] = add(iv, constant(i));
+                  body.loadReady(group[i], kernel);
+                }
+                emitVectorLoop(group, spans[vectorDim]);
+                return SmallVector<Value>();
+              });
   }
 
   void emitTiles(NestPoint &point) {
@@ -184,8 +188,8 @@ private:
     });
   }
 
-  // For each row `count` neighbouring vectors of the output: their reductions advance together, which hides the latency of an
-  // addition.
+  // For each row `count` neighbouring vectors of the output: their reductions advance together, which hides the latency
+  // of an addition.
   void emitVectors(ArrayRef<NestPoint> group, Value iv, unsigned count, Value mask) {
     SmallVector<NestPoint> points;
     SmallVector<Value> accumulators;
@@ -298,7 +302,8 @@ private:
     return subtract(span.upper, rest);
   }
 
-  // Lane k is on while iv + k is inside the loop. Compared in 32 bits (8 for vectors of bytes), which one instruction does.
+  // Lane k is on while iv + k is inside the loop. Compared in 32 bits (8 for vectors of bytes), which one instruction
+  // does.
   Value maskFrom(Value iv, Span span) {
     Type narrow = builder.getIntegerType(lanes > 16 ? 8 : 32);
     Value rest = builder.createOrFold<arith::MinSIOp>(loc, subtract(span.upper, iv), constant(lanes));

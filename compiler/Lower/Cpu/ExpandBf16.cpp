@@ -1,6 +1,6 @@
-// bf16 for machines without bf16 instructions. LLVM would call helpers of the compiler's library that not every system has, one
-// per element. So arithmetic is done in f32, the conversions are integer operations, and from then on a bf16 is the i16 with its
-// bits: the module says so to the conversion to LLVM by the attribute `pmap.bf16_as_bits`.
+// bf16 for machines without bf16 instructions. LLVM would call helpers of the compiler's library that not every system
+// has, one per element. So arithmetic is done in f32, the conversions are integer operations, and from then on a bf16
+// is the i16 with its bits: the module says so to the conversion to LLVM by the attribute `pmap.bf16_as_bits`.
 
 #include "compiler/Lower/Cpu/Passes.h"
 

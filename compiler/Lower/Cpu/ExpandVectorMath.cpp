@@ -1,6 +1,5 @@
-// Math functions on vectors become polynomials in place (VectorPolynomials.cpp) or calls of the C library's vector variants
-// (VectorMath.def); those on scalars stay for libm.
-// Narrow floats compute in f32, as C does.
+// Math functions on vectors become polynomials in place (VectorPolynomials.cpp) or calls of the C library's vector
+// variants (VectorMath.def); those on scalars stay for libm. Narrow floats compute in f32, as C does.
 
 #include "compiler/Lower/Cpu/VectorPolynomials.h"
 
@@ -81,7 +80,8 @@ private:
       for (size_t i = 0; i < parts.size(); i += 2) {
         Value low = parts[i], high = parts[std::min(i + 1, parts.size() - 1)];
         int64_t size = cast<VectorType>(low.getType()).getNumElements();
-        joined.push_back(vector::ShuffleOp::create(builder, loc, low, high, llvm::to_vector(llvm::seq<int64_t>(0, 2 * size))));
+        joined.push_back(
+            vector::ShuffleOp::create(builder, loc, low, high, llvm::to_vector(llvm::seq<int64_t>(0, 2 * size))));
       }
       parts = joined;
     }
@@ -106,7 +106,8 @@ private:
       SmallVector<Type> arguments(function.arguments, type);
       callee = LLVM::LLVMFuncOp::create(builder, loc, name, LLVM::LLVMFunctionType::get(type, arguments));
       auto none = LLVM::ModRefInfo::NoModRef;
-      callee.setMemoryEffectsAttr(LLVM::MemoryEffectsAttr::get(module.getContext(), none, none, none, none, none, none));
+      callee.setMemoryEffectsAttr(
+          LLVM::MemoryEffectsAttr::get(module.getContext(), none, none, none, none, none, none));
       callee.setNoUnwind(true);
       callee.setWillReturn(true);
     }

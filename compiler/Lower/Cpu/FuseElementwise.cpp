@@ -1,5 +1,5 @@
-// Elementwise fusion on tensors. Every structured op becomes a linalg.generic; a producer is computed inside its consumer when
-// that needs no more work than before, or the extra work is cheaper than a trip through memory.
+// Elementwise fusion on tensors. Every structured op becomes a linalg.generic; a producer is computed inside its
+// consumer when that needs no more work than before, or the extra work is cheaper than a trip through memory.
 
 #include "compiler/Lower/Cpu/Kernel.h"
 
@@ -50,10 +50,12 @@ bool shouldFuse(OpOperand *operand) {
     return false;
   if (!shared)
     return true;
-  return cost <= recomputeLimit && std::distance(producer->getResult(0).use_begin(), producer->getResult(0).use_end()) <= recomputeUses;
+  return cost <= recomputeLimit &&
+         std::distance(producer->getResult(0).use_begin(), producer->getResult(0).use_end()) <= recomputeUses;
 }
 
-// Moves what does not depend on the element out of the bodies: it is computed once, and a body that yields it is a fill.
+// Moves what does not depend on the element out of the bodies: it is computed once, and a body that yields it is a
+// fill.
 void hoistInvariants(func::FuncOp function) {
   function.walk([](linalg::GenericOp generic) {
     for (Operation &op : llvm::make_early_inc_range(generic.getBody()->without_terminator())) {

@@ -1,6 +1,7 @@
-// Frees for buffers. Buffers are reference counted by the runtime, which makes the rule local: an allocation, a buffer that
-// comes out of a region op, and a buffer a loop carries each own one reference, given back after their last use in their own
-// block or handed on by its terminator. What is handed on without being owned is retained first. Arguments are borrowed.
+// Frees for buffers. Buffers are reference counted by the runtime, which makes the rule local: an allocation, a buffer
+// that comes out of a region op, and a buffer a loop carries each own one reference, given back after their last use in
+// their own block or handed on by its terminator. What is handed on without being owned is retained first. Arguments
+// are borrowed.
 
 #include "compiler/Lower/Cpu/Passes.h"
 

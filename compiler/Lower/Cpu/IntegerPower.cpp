@@ -6,8 +6,8 @@ using namespace mlir;
 
 namespace pmap {
 
-// Square and multiply, one step per bit of the exponent; products wrap. A negative exponent divides 1 by the power: 1 and -1 have
-// such powers, all other bases give 0.
+// Square and multiply, one step per bit of the exponent; products wrap. A negative exponent divides 1 by the power: 1
+// and -1 have such powers, all other bases give 0.
 Value expandIntegerPower(OpBuilder &builder, Location loc, Value base, Value exponent) {
   Type type = base.getType();
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
@@ -23,16 +23,15 @@ Value expandIntegerPower(OpBuilder &builder, Location loc, Value base, Value exp
   Value zero = constant(0), one = constant(1), minusOne = constant(-1);
   Value first = arith::ConstantIndexOp::create(builder, loc, 0), step = arith::ConstantIndexOp::create(builder, loc, 1);
   Value bits = arith::ConstantIndexOp::create(builder, loc, width);
-  auto loop = scf::ForOp::create(
-      builder, loc, first, bits, step, ValueRange{one, base, exponent},
-      [&](OpBuilder &b, Location at, Value, ValueRange carried) {
-        Value isEven = equal(b, arith::AndIOp::create(b, at, carried[2], one), zero);
-        Value product = arith::MulIOp::create(b, at, carried[0], carried[1]);
-        Value power = arith::SelectOp::create(b, at, isEven, carried[0], product);
-        Value square = arith::MulIOp::create(b, at, carried[1], carried[1]);
-        Value rest = arith::ShRUIOp::create(b, at, carried[2], one);
-        scf::YieldOp::create(b, at, ValueRange{power, square, rest});
-      });
+  auto loop = scf::ForOp::create(builder, loc, first, bits, step, ValueRange{one, base, exponent},
+                                 [&](OpBuilder &b, Location at, Value, ValueRange carried) {
+                                   Value isEven = equal(b, arith::AndIOp::create(b, at, carried[2], one), zero);
+                                   Value product = arith::MulIOp::create(b, at, carried[0], carried[1]);
+                                   Value power = arith::SelectOp::create(b, at, isEven, carried[0], product);
+                                   Value square = arith::MulIOp::create(b, at, carried[1], carried[1]);
+                                   Value rest = arith::ShRUIOp::create(b, at, carried[2], one);
+                                   scf::YieldOp::create(b, at, ValueRange{power, square, rest});
+                                 });
   Value isNegative = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, exponent, zero);
   Value isEven = equal(builder, arith::AndIOp::create(builder, loc, exponent, one), zero);
   Value ofMinusOne = arith::SelectOp::create(builder, loc, isEven, one, minusOne);

@@ -51,8 +51,8 @@ struct Span {
 };
 
 /// Emits sequential loops, the innermost in vectors where it can be, that run `kernel` over `spans` (one per loop).
-/// `buffers` replaces the op's operands where it has an entry that is not null; `shifts[i]`, where not null, is subtracted
-/// from the first index of operand i.
+/// `buffers` replaces the op's operands where it has an entry that is not null; `shifts[i]`, where not null, is
+/// subtracted from the first index of operand i.
 struct NestOptions {
   VectorTarget target;
   llvm::SmallVector<mlir::Value> buffers, shifts;

@@ -77,7 +77,8 @@ linalg::GenericOp collapseLoops(OpBuilder &builder, linalg::GenericOp op, std::o
   SmallVector<unsigned> group(loops);
   unsigned groups = 1;
   for (unsigned dim = 1; dim < loops; ++dim) {
-    bool merge = keep != dim && keep != dim - 1 && iterators[dim] == iterators[dim - 1] && areOneLine(op, maps, dim - 1);
+    bool merge =
+        keep != dim && keep != dim - 1 && iterators[dim] == iterators[dim - 1] && areOneLine(op, maps, dim - 1);
     groups += !merge;
     group[dim] = groups - 1;
   }
@@ -103,7 +104,8 @@ linalg::GenericOp collapseLoops(OpBuilder &builder, linalg::GenericOp op, std::o
       previous = own;
     }
     Value collapsed = operand;
-    if (auto type = dyn_cast<MemRefType>(operand.getType()); type && static_cast<int64_t>(reassociation.size()) != type.getRank())
+    if (auto type = dyn_cast<MemRefType>(operand.getType());
+        type && static_cast<int64_t>(reassociation.size()) != type.getRank())
       collapsed = memref::CollapseShapeOp::create(builder, op.getLoc(), operand, reassociation);
     operands.push_back(collapsed);
     newMaps.push_back(AffineMap::get(groups, 0, results, context));

@@ -14,8 +14,8 @@ void copiesToKernels(mlir::func::FuncOp function);
 /// Removes fills with the identity of the reduction that follows, and marks the reduction.
 void absorbFills(mlir::func::FuncOp function);
 
-/// Merges neighbouring loops that walk every operand as one line of memory, so that `[n, d]` elementwise becomes one loop
-/// over n * d. Returns a new op before `op` (which stays), or `op` itself. Loop `keep` stays apart.
+/// Merges neighbouring loops that walk every operand as one line of memory, so that `[n, d]` elementwise becomes one
+/// loop over n * d. Returns a new op before `op` (which stays), or `op` itself. Loop `keep` stays apart.
 mlir::linalg::GenericOp collapseLoops(mlir::OpBuilder &builder, mlir::linalg::GenericOp op,
                                       std::optional<unsigned> keep = std::nullopt);
 

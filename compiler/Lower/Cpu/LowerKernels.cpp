@@ -13,16 +13,18 @@ using namespace mlir;
 namespace pmap {
 namespace {
 
-// Elements that one block of an elementwise op or of a reduction covers. A constant: the bits of a reduction depend on it.
+// Elements that one block of an elementwise op or of a reduction covers. A constant: the bits of a reduction depend on
+// it.
 constexpr int64_t blockElements = 8192;
 // Arrays of at least this many bytes are larger than the share of the last cache that a program may count on.
 constexpr int64_t streamedBytes = 24 << 20;
-// Stores past the caches pay for ops of at most this cost per element. Where arithmetic is the bottleneck they are slower.
+// Stores past the caches pay for ops of at most this cost per element. Where arithmetic is the bottleneck they are
+// slower.
 constexpr int64_t streamedCost = 16;
 // Rows of a block where an input is transposed: its lines are then read in pieces of 1 KiB, whatever their distance.
 constexpr int64_t transposedTile = 256;
-// Rows of a block whose partial result is as long as a row: with few rows, writing and combining partial results would be most
-// of the work.
+// Rows of a block whose partial result is as long as a row: with few rows, writing and combining partial results would
+// be most of the work.
 constexpr int64_t partialRows = 64;
 // Ops of at most this much work in all, known at compile time, get no parallel loop.
 constexpr int64_t inlineWork = 16384;
@@ -72,7 +74,8 @@ private:
       collapsed.erase();
   }
 
-  // One loop over blocks of rows for all ops of the cluster; arrays that only the cluster knows shrink to one block of rows.
+  // One loop over blocks of rows for all ops of the cluster; arrays that only the cluster knows shrink to one block of
+  // rows.
   void lowerRows(Cluster &cluster) {
     // Purely elementwise clusters walk memory in one line.
     SmallVector<linalg::GenericOp> collapsed;
@@ -97,12 +100,14 @@ private:
       streamed.push_back(streamedOutputs(kernel));
       // Only what no op of the cluster reads.
       for (auto [output, condition] : llvm::zip(cluster.ops[index].getDpsInits(), streamed.back()))
-        if (llvm::any_of(cluster.ops, [&](linalg::GenericOp op) { return llvm::is_contained(op.getDpsInputs(), output); }))
+        if (llvm::any_of(cluster.ops,
+                         [&](linalg::GenericOp op) { return llvm::is_contained(op.getDpsInputs(), output); }))
           condition = Value();
     }
     bool inVectors = llvm::any_of(kernels, [](Kernel &kernel) { return kernel.numLoops() == 1; });
     Value size = blockSize(rowElements, inVectors);
-    // Column reductions are cut along the rows of memory: a block takes a piece of each row that is worth its cache lines.
+    // Column reductions are cut along the rows of memory: a block takes a piece of each row that is worth its cache
+    // lines.
     for (auto [index, kernel] : llvm::enumerate(kernels))
       if (readsAcrossRows(kernel, *rowLoop(collapsed[index])))
         size = builder.createOrFold<arith::MaxSIOp>(loc, size, constant(transposedTile));
@@ -131,8 +136,8 @@ private:
         op.erase();
   }
 
-  // Per output of an elementwise op, whether to store past the caches: for a fresh array that is large and whose rows are
-  // aligned. Null where that can never be.
+  // Per output of an elementwise op, whether to store past the caches: for a fresh array that is large and whose rows
+  // are aligned. Null where that can never be.
   SmallVector<Value> streamedOutputs(Kernel &kernel) {
     SmallVector<Value> streamed;
     for (Value output : kernel.op.getDpsInits()) {
@@ -140,7 +145,8 @@ private:
       Value origin = originOf(output);
       bool fresh = origin.getDefiningOp<memref::AllocOp>() && !type.hasStaticShape() && type.getLayout().isIdentity() &&
                    llvm::none_of(kernel.op.getDpsInputs(), [&](Value input) { return originOf(input) == origin; });
-      if (!fresh || kernel.hasReduction || kernel.cost > streamedCost || !type.getElementType().isIntOrFloat() || type.getElementTypeBitWidth() < 8) {
+      if (!fresh || kernel.hasReduction || kernel.cost > streamedCost || !type.getElementType().isIntOrFloat() ||
+          type.getElementTypeBitWidth() < 8) {
         streamed.push_back(Value());
         continue;
       }
@@ -150,7 +156,8 @@ private:
         elements = multiply(elements, last);
       }
       int64_t bytes = type.getElementTypeBitWidth() / 8;
-      Value large = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, elements, constant(streamedBytes / bytes));
+      Value large =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, elements, constant(streamedBytes / bytes));
       if (type.getRank() > 1) {
         Value rest = builder.createOrFold<arith::RemUIOp>(loc, last, constant(64 / bytes));
         Value aligned = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, rest, constant(0));
@@ -175,10 +182,14 @@ private:
 
   // All maps identities of one rank over dense arrays.
   static bool isFlat(linalg::GenericOp op) {
-    return op.getNumReductionLoops() == 0 && llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
-             auto type = dyn_cast<MemRefType>(operand.get().getType());
-             return type && type.getLayout().isIdentity() && op.getMatchingIndexingMap(&operand).isIdentity();
-           }) && !op.getBody()->walk([](linalg::IndexOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    return op.getNumReductionLoops() == 0 &&
+           llvm::all_of(op->getOpOperands(),
+                        [&](OpOperand &operand) {
+                          auto type = dyn_cast<MemRefType>(operand.get().getType());
+                          return type && type.getLayout().isIdentity() &&
+                                 op.getMatchingIndexingMap(&operand).isIdentity();
+                        }) &&
+           !op.getBody()->walk([](linalg::IndexOp) { return WalkResult::interrupt(); }).wasInterrupted();
   }
 
   // The buffer of which `operand` is a collapsed view.
@@ -198,7 +209,8 @@ private:
   Value allocateBlock(memref::AllocOp local, Value rows, bool flat) {
     MemRefType type = local.getType();
     if (flat)
-      return memref::AllocOp::create(builder, loc, MemRefType::get({ShapedType::kDynamic}, type.getElementType()), rows);
+      return memref::AllocOp::create(builder, loc, MemRefType::get({ShapedType::kDynamic}, type.getElementType()),
+                                     rows);
     SmallVector<int64_t> shape(type.getShape());
     SmallVector<Value> sizes(local.getDynamicSizes());
     if (type.isDynamicDim(0))
@@ -236,8 +248,8 @@ private:
     return std::distance(kernel.isReduction.begin(), llvm::find(kernel.isReduction, true));
   }
 
-  // The parallel loop to cut into blocks. None for a reduction over whole rows of memory (a column sum, x.T @ v), whose few
-  // results are better made from partial results of blocks of rows.
+  // The parallel loop to cut into blocks. None for a reduction over whole rows of memory (a column sum, x.T @ v), whose
+  // few results are better made from partial results of blocks of rows.
   static std::optional<unsigned> parallelSplit(Kernel &kernel) {
     std::optional<unsigned> first;
     unsigned parallel = 0;
@@ -253,7 +265,8 @@ private:
         ArrayRef<AffineExpr> results = kernel.maps[operand].getResults();
         if (results.size() >= 2)
           if (auto dim = dyn_cast<AffineDimExpr>(results.front()))
-            if (kernel.isReduction[dim.getPosition()] && results.back() == getAffineDimExpr(*first, kernel.op.getContext()))
+            if (kernel.isReduction[dim.getPosition()] &&
+                results.back() == getAffineDimExpr(*first, kernel.op.getContext()))
               return std::nullopt;
       }
     }
@@ -268,7 +281,8 @@ private:
     return elements;
   }
 
-  // Rows that a block should have for the nest to reuse what it loads: several for a product, a tile for a transposed input.
+  // Rows that a block should have for the nest to reuse what it loads: several for a product, a tile for a transposed
+  // input.
   static int64_t leastRows(Kernel &kernel, unsigned split) {
     if (kernel.hasReduction)
       return llvm::count(kernel.isReduction, false) > 1 ? 8 : 1;
@@ -396,7 +410,8 @@ private:
       offsets.push_back(builder.getIndexAttr(0));
       sizes.push_back(memref::getMixedSize(builder, loc, partial, dim));
     }
-    auto sliced = memref::SubViewOp::inferRankReducedResultType(type.getShape().drop_front(), type, offsets, sizes, strides);
+    auto sliced =
+        memref::SubViewOp::inferRankReducedResultType(type.getShape().drop_front(), type, offsets, sizes, strides);
     return memref::SubViewOp::create(builder, loc, cast<MemRefType>(sliced), partial, offsets, sizes, strides);
   }
 
@@ -404,7 +419,7 @@ private:
     auto type = cast<MemRefType>(output.getType());
     unsigned rank = type.getRank();
     MLIRContext *context = builder.getContext();
-      SmallVector<AffineExpr> place;
+    SmallVector<AffineExpr> place;
     for (unsigned dim = 0; dim < rank; ++dim)
       place.push_back(getAffineDimExpr(dim, context));
     auto outputMap = AffineMap::get(rank + 1, 0, place, context);

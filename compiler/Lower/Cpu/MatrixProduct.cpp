@@ -41,7 +41,8 @@ static std::optional<Roles> matchRoles(linalg::GenericOp op) {
     if (!isa<MemRefType>(input.getType()) || getElementTypeOrSelf(input.getType()) != element)
       return std::nullopt;
   Kernel kernel(op);
-  if (kernel.combiners.empty() || !isa<arith::AddFOp>(kernel.combiners[0].op) || op.getBody()->getOperations().size() != 3)
+  if (kernel.combiners.empty() || !isa<arith::AddFOp>(kernel.combiners[0].op) ||
+      op.getBody()->getOperations().size() != 3)
     return std::nullopt;
   auto product = kernel.combiners[0].value.getDefiningOp<arith::MulFOp>();
   Block *body = op.getBody();
@@ -52,7 +53,8 @@ static std::optional<Roles> matchRoles(linalg::GenericOp op) {
         (left == body->getArgument(1) && right == body->getArgument(0))))
     return std::nullopt;
   AffineMap output = kernel.maps[2];
-  if (output.getNumResults() != 2 || !isa<AffineDimExpr>(output.getResult(0)) || !isa<AffineDimExpr>(output.getResult(1)))
+  if (output.getNumResults() != 2 || !isa<AffineDimExpr>(output.getResult(0)) ||
+      !isa<AffineDimExpr>(output.getResult(1)))
     return std::nullopt;
   Roles roles;
   roles.i = cast<AffineDimExpr>(output.getResult(0)).getPosition();
@@ -98,7 +100,8 @@ class ProductEmitter {
 public:
   ProductEmitter(OpBuilder &builder, Location loc) : builder(builder), loc(loc), converter(builder.getContext()) {}
 
-  // Strides by loop: `row` moves along the first dimension of the product's view of the matrix, `column` along the second.
+  // Strides by loop: `row` moves along the first dimension of the product's view of the matrix, `column` along the
+  // second.
   Operand operand(Value buffer, AffineMap map, unsigned row) {
     auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, buffer);
     auto type = cast<MemRefType>(buffer.getType());
@@ -132,7 +135,8 @@ void emitMatrixProduct(OpBuilder &builder, linalg::GenericOp op) {
   Operand a = emitter.operand(kernel.operand(roles.a), kernel.maps[roles.a], roles.i);
   Operand b = emitter.operand(kernel.operand(roles.b), kernel.maps[roles.b], roles.k);
   Operand c = emitter.operand(kernel.operand(2), kernel.maps[2], roles.i);
-  arguments.append({a.address, a.rowStride, a.columnStride, b.address, b.rowStride, b.columnStride, c.address, c.rowStride});
+  arguments.append(
+      {a.address, a.rowStride, a.columnStride, b.address, b.rowStride, b.columnStride, c.address, c.rowStride});
   arguments.push_back(arith::ConstantIntOp::create(builder, loc, op->hasAttr(startsFresh) ? 0 : 1, 32));
 
   Type element = getElementTypeOrSelf(op.getDpsInits()[0].getType());

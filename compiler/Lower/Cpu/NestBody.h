@@ -27,6 +27,14 @@ struct NestPoint {
   mlir::Value mask;
 };
 
+/// The one result of `map` that is loop `dim`: -1 when there is none, -2 when the loop is used in any other way.
+int positionOf(mlir::AffineMap map, unsigned dim);
+
+/// True when neighbours along dimension `position` are neighbours in memory.
+bool hasUnitStride(mlir::MemRefType type, unsigned position);
+
+inline bool isVector(mlir::Value value) { return llvm::isa<mlir::VectorType>(value.getType()); }
+
 class NestBody {
 public:
   NestBody(mlir::OpBuilder &builder, mlir::Location loc, Kernel &kernel, const NestOptions &options);

@@ -1,5 +1,5 @@
-// `scf.forall` to a function `void body(void *closure, int64_t lo, int64_t hi)` and a call of pmap_rt_parallel_for. Work too
-// small for a second thread calls the function directly.
+// `scf.forall` to a function `void body(void *closure, int64_t lo, int64_t hi)` and a call of pmap_rt_parallel_for.
+// Work too small for a second thread calls the function directly.
 
 #include "compiler/Lower/Cpu/Kernel.h"
 #include "compiler/Lower/Cpu/Passes.h"
@@ -75,7 +75,8 @@ private:
     return count;
   }
 
-  // Brings a loop over several dimensions, or one that does not count from 0 by 1, into the form with one dimension that does.
+  // Brings a loop over several dimensions, or one that does not count from 0 by 1, into the form with one dimension
+  // that does.
   scf::ForallOp normalize(scf::ForallOp loop) {
     if (loop.getRank() == 1 && loop.isNormalized())
       return loop;

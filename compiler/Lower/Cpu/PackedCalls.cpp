@@ -1,5 +1,5 @@
-// The packed form of every entry point and device body: `void f.packed(void **args)`, where args[i] points at argument i and,
-// after the arguments, at storage for each result (docs/design/contracts.md, "Packed calls").
+// The packed form of every entry point and device body: `void f.packed(void **args)`, where args[i] points at argument
+// i and, after the arguments, at storage for each result (docs/design/contracts.md, "Packed calls").
 
 #include "compiler/Lower/Cpu/Passes.h"
 

@@ -19,8 +19,8 @@ struct VectorTarget {
   bool precise = false;
 };
 
-/// Brings every structured op into the one form `linalg.generic`, folds reshapes by unit dimensions and data movement into
-/// their consumers, and fuses elementwise producers where that does not compute an expensive value twice.
+/// Brings every structured op into the one form `linalg.generic`, folds reshapes by unit dimensions and data movement
+/// into their consumers, and fuses elementwise producers where that does not compute an expensive value twice.
 std::unique_ptr<mlir::Pass> createFuseElementwisePass();
 
 /// Lets an elementwise op write into the buffer of an operand that dies there: loop-carried arrays first of all.

@@ -1,6 +1,6 @@
-// Destination reuse: an op that writes a fresh tensor is told to write into one that may die there. It is a suggestion only:
-// where the old value is still wanted, bufferization sees the conflict and allocates after all, without a copy, because the
-// op never reads its destination.
+// Destination reuse: an op that writes a fresh tensor is told to write into one that may die there. It is a suggestion
+// only: where the old value is still wanted, bufferization sees the conflict and allocates after all, without a copy,
+// because the op never reads its destination.
 
 #include "compiler/Lower/Cpu/Passes.h"
 
@@ -67,8 +67,8 @@ void reuseDyingInput(linalg::GenericOp generic) {
     for (OpOperand *input : generic.getDpsInputOperands()) {
       Value value = input->get();
       Operation *definition = value.getDefiningOp();
-      if (!definition || value.getType() != output->get().getType() || isa<tensor::EmptyOp, arith::ConstantOp>(definition) ||
-          definition->getBlock() != generic->getBlock() ||
+      if (!definition || value.getType() != output->get().getType() ||
+          isa<tensor::EmptyOp, arith::ConstantOp>(definition) || definition->getBlock() != generic->getBlock() ||
           generic.getMatchingIndexingMap(input) != generic.getMatchingIndexingMap(output) || !value.hasOneUse())
         continue;
       output->set(value);

@@ -1,5 +1,6 @@
-// exp and tanh on vectors of f32. Both write x = n ln 2 + r with |r| <= ln 2 / 2 and e^r - 1 = r + r^2 P(r), P being the
-// polynomial of the Cephes library's expf. The fused multiply-adds are explicit, since the reduction to r needs them.
+// exp and tanh on vectors of f32. Both write x = n ln 2 + r with |r| <= ln 2 / 2 and e^r - 1 = r + r^2 P(r), P being
+// the polynomial of the Cephes library's expf. The fused multiply-adds are explicit, since the reduction to r needs
+// them.
 
 #include "compiler/Lower/Cpu/VectorPolynomials.h"
 
@@ -80,13 +81,14 @@ private:
   Value scaleInstruction(Value x, Value n) {
     Value mask = arith::ConstantIntOp::create(builder, loc, -1, 16);
     Value rounding = arith::ConstantIntOp::create(builder, loc, 4, 32);
-    return LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
+    return LLVM::CallIntrinsicOp::create(builder, loc, type,
+                                         builder.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
                                          ValueRange{x, n, x, mask, rounding})
         .getResults();
   }
 
-  // A small integer held in a float; adding 1.5 * 2^23 puts it into the low bits. NaN gives something, where a conversion
-  // would give poison.
+  // A small integer held in a float; adding 1.5 * 2^23 puts it into the low bits. NaN gives something, where a
+  // conversion would give poison.
   Value toInteger(Value n) {
     auto integers = type.clone(builder.getI32Type());
     Value bits = arith::BitcastOp::create(builder, loc, integers, add(n, constant(12582912.0f)));
@@ -95,7 +97,8 @@ private:
 
   Value powerOfTwo(Value n) {
     Value biased = arith::AddIOp::create(builder, loc, n, integer(127));
-    return arith::BitcastOp::create(builder, loc, type, arith::ShLIOp::create(builder, loc, biased, integer(23)).getResult());
+    return arith::BitcastOp::create(builder, loc, type,
+                                    arith::ShLIOp::create(builder, loc, biased, integer(23)).getResult());
   }
 
   OpBuilder &builder;

@@ -1,5 +1,5 @@
-// Math functions that are computed in place: exp and tanh on vectors of f32, where that is faster than a call of the vector
-// library, and integer powers.
+// Math functions that are computed in place: exp and tanh on vectors of f32, where that is faster than a call of the
+// vector library, and integer powers.
 #pragma once
 
 #include "compiler/Lower/Cpu/Passes.h"
@@ -8,7 +8,8 @@
 
 namespace pmap {
 
-/// exp(x) for a vector of f32: within 1 ulp over the whole range (every 101st bit pattern tried), infinities and NaN included.
+/// exp(x) for a vector of f32: within 1 ulp over the whole range (every 101st bit pattern tried), infinities and NaN
+/// included.
 mlir::Value expandExp(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, VectorTarget target);
 
 /// tanh(x) for a vector of f32: within 2.5 ulp over the whole range (every 67th bit pattern tried).
