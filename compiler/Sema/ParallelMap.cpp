@@ -130,7 +130,7 @@ std::optional<Value> sema::elementwiseOnBlocks(Elaborator &e, StringRef name, Ar
     bool isSplit = e.isDistributed(operand) && e.rankOf(operand) > 0;
     specs.push_back(isSplit ? request.out : Value::hole(range));
     Parameter parameter;
-    parameter.name = "operand " + std::to_string(i);
+    parameter.name = "x" + std::to_string(i);
     parameter.optional = true;
     parameters.push_back(parameter);
   }
