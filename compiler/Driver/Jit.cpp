@@ -1,5 +1,6 @@
 #include "compiler/Driver/Jit.h"
 #include "compiler/Driver/Link.h"
+#include "compiler/Driver/ProgramTable.h"
 
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -21,6 +22,7 @@ std::unique_ptr<LoadedProgram> LoadedProgram::load(std::unique_ptr<llvm::MemoryB
   // The vector variants of math functions are a library of their own, which no one else in this process needs.
   if (needsSymbol(object->getBuffer(), "_ZGV") && llvm::sys::DynamicLibrary::LoadLibraryPermanently("libmvec.so.1", &error))
     return nullptr;
+  bool definesPrograms = definesSymbol(object->getBuffer(), programsSymbol);
   auto take = [&](llvm::Error failure) { error = llvm::toString(std::move(failure)); };
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit) {
@@ -39,6 +41,18 @@ std::unique_ptr<LoadedProgram> LoadedProgram::load(std::unique_ptr<llvm::MemoryB
   }
   std::unique_ptr<LoadedProgram> program(new LoadedProgram());
   program->jit = std::move(*jit);
+  // Linking happens at the first lookup. What it has to say belongs into `error`, not on the terminal.
+  if (definesPrograms) {
+    std::string reasons;
+    program->jit->getExecutionSession().setErrorReporter(
+        [&](llvm::Error reason) { reasons += llvm::toString(std::move(reason)); });
+    bool linked = program->lookup(programsSymbol) != nullptr;
+    program->jit->getExecutionSession().setErrorReporter([](llvm::Error reason) { llvm::consumeError(std::move(reason)); });
+    if (!linked) {
+      error = reasons.empty() ? "its code cannot be linked" : reasons;
+      return nullptr;
+    }
+  }
   return program;
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/Driver/Link.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Object/ObjectFile.h"
@@ -41,6 +42,26 @@ std::string readText(llvm::StringRef path) {
   return buffer ? (*buffer)->getBuffer().trim().str() : std::string();
 }
 
+/// Whether `matches(name, undefined)` holds for a symbol of the object.
+bool anySymbol(llvm::StringRef object, llvm::function_ref<bool(llvm::StringRef, bool)> matches) {
+  auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "program"));
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return false;
+  }
+  for (const auto &symbol : (*file)->symbols()) {
+    auto flags = symbol.getFlags();
+    auto name = symbol.getName();
+    if (flags && name && matches(*name, *flags & llvm::object::SymbolRef::SF_Undefined))
+      return true;
+    if (!flags)
+      llvm::consumeError(flags.takeError());
+    if (!name)
+      llvm::consumeError(name.takeError());
+  }
+  return false;
+}
+
 } // namespace
 
 std::string runtimeLibraryFolder() {
@@ -52,25 +73,11 @@ std::string runtimeLibraryFolder() {
 }
 
 bool needsSymbol(llvm::StringRef object, llvm::StringRef prefix) {
-  auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "program"));
-  if (!file) {
-    llvm::consumeError(file.takeError());
-    return false;
-  }
-  for (const auto &symbol : (*file)->symbols()) {
-    auto flags = symbol.getFlags();
-    auto name = symbol.getName();
-    if (!flags || !name) {
-      if (!flags)
-        llvm::consumeError(flags.takeError());
-      if (!name)
-        llvm::consumeError(name.takeError());
-      continue;
-    }
-    if ((*flags & llvm::object::SymbolRef::SF_Undefined) && name->starts_with(prefix))
-      return true;
-  }
-  return false;
+  return anySymbol(object, [&](llvm::StringRef name, bool undefined) { return undefined && name.starts_with(prefix); });
+}
+
+bool definesSymbol(llvm::StringRef object, llvm::StringRef wanted) {
+  return anySymbol(object, [&](llvm::StringRef name, bool undefined) { return !undefined && name == wanted; });
 }
 
 std::string linkExecutable(llvm::StringRef object, llvm::StringRef output) {

@@ -14,6 +14,8 @@ std::string linkExecutable(llvm::StringRef object, llvm::StringRef output);
 
 /// True when the object has an undefined symbol that starts with `prefix`.
 bool needsSymbol(llvm::StringRef object, llvm::StringRef prefix);
+/// True when the object defines the symbol `name`.
+bool definesSymbol(llvm::StringRef object, llvm::StringRef name);
 
 /// The folder with the runtime's libraries: lib/ beside the compiler's bin/.
 std::string runtimeLibraryFolder();

@@ -53,6 +53,30 @@ int runReference(const std::string &path, const RunOptions &options, const std::
   return program->main(argv.count(), argv.pointers.data());
 }
 
+/// Elaborates the tests of a file. Tests that have errors are dropped from the module and counted in `failed`, so that the
+/// others can run; null when the errors are elsewhere, which counts as one failure.
+mlir::OwningOpRef<mlir::ModuleOp> elaborateTests(Compiler &compiler, ast::Module &ast, int &failed) {
+  auto module = compiler.elaborate(ast);
+  if (module && compiler.transform(*module))
+    return module;
+  auto isBroken = [&](const ast::ItemPtr &item) {
+    return item->kind == ast::ItemKind::Test && llvm::any_of(compiler.diagnostics.all(), [&](const Diagnostic &d) {
+             return d.severity == Severity::Error && d.range.file == item->range.file &&
+                    d.range.begin >= item->range.begin && d.range.end <= item->range.end;
+           });
+  };
+  size_t before = ast.items.size();
+  llvm::erase_if(ast.items, isBroken);
+  int dropped = static_cast<int>(before - ast.items.size());
+  failed += std::max(dropped, 1);
+  if (dropped == 0)
+    return nullptr;
+  report(compiler);
+  compiler.diagnostics.clear();
+  int elsewhere = 0;
+  return elaborateTests(compiler, ast, elsewhere);
+}
+
 } // namespace
 
 bool resolveTarget(llvm::StringRef name, Target &target, std::string &error) {
@@ -198,12 +222,13 @@ int testFiles(const std::vector<std::string> &paths, const RunOptions &options, 
     std::unique_ptr<ReferenceProgram> reference;
     std::vector<const pmap_program *> tests;
     mlir::OwningOpRef<mlir::ModuleOp> module;
+    std::unique_ptr<ast::Module> ast;
     if (options.target == Target::Reference) {
-      auto ast = compiler.parse(path);
-      module = ast ? compiler.elaborate(*ast) : nullptr;
-      if (!module || !compiler.transform(*module)) {
+      ast = compiler.parse(path);
+      module = ast ? elaborateTests(compiler, *ast, failed) : nullptr;
+      if (!module) {
+        failed += !ast;
         report(compiler);
-        ++failed;
         continue;
       }
       report(compiler);
@@ -213,9 +238,25 @@ int testFiles(const std::vector<std::string> &paths, const RunOptions &options, 
     } else {
       auto object = compiler.object(path);
       if (!object) {
-        report(compiler);
-        ++failed;
-        continue;
+        // Some test has an error: the others still run.
+        Compiler again(testOptions.compile);
+        ast = again.parse(path);
+        if (!ast || !elaborateTests(again, *ast, failed)) {
+          failed += !ast;
+          report(again);
+          continue;
+        }
+        report(again);
+        again.diagnostics.clear();
+        std::string remaining = path;
+        for (const ast::ItemPtr &item : ast->items)
+          remaining += item->range.text();
+        object = again.objectOf(*ast, path, remaining);
+        if (!object) {
+          report(again);
+          ++failed;
+          continue;
+        }
       }
       std::string error;
       loaded = LoadedProgram::load(std::move(object), error);

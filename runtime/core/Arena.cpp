@@ -14,13 +14,14 @@ using namespace pmap::rt;
 
 std::atomic<uint64_t> pmap::rt::currentLaunch{0};
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define PMAP_PLAIN_MALLOC 1
-#endif
-#endif
-
 namespace {
+
+// The address sanitizer finds overruns only when every buffer is a block of its own allocator.
+#if defined(__has_feature) && __has_feature(address_sanitizer)
+constexpr bool plainMalloc = true;
+#else
+constexpr bool plainMalloc = false;
+#endif
 
 constexpr int64_t headerBytes = sizeof(BlockHeader);
 constexpr int64_t largeBytes = 64 << 10;
@@ -201,21 +202,20 @@ void *Arena::allocate(int64_t bytes) {
   if (bytes < 0 || bytes > (int64_t)1 << 56)
     return nullptr;
   int64_t total = std::max<int64_t>(bytes, 1) + headerBytes;
-#ifdef PMAP_PLAIN_MALLOC
-  // The address sanitizer finds overruns only when every buffer is a block of its own allocator.
-  total = (total + 63) & ~(int64_t)63;
-  auto *block = (BlockHeader *)aligned_alloc(64, (size_t)total);
+  BlockHeader *block;
+  if constexpr (plainMalloc) {
+    total = (total + 63) & ~(int64_t)63;
+    block = (BlockHeader *)aligned_alloc(64, (size_t)total);
+    if (block) {
+      block->bytes = (uint64_t)total;
+      block->sizeClass = 0;
+    }
+  } else {
+    int sizeClass = total <= largeBytes ? classOf(total) : -1;
+    block = sizeClass >= 0 ? allocateSmall(sizeClass, (classBytes(sizeClass) + 63) & ~(int64_t)63) : allocateLarge(total);
+  }
   if (!block)
     return nullptr;
-  block->bytes = (uint64_t)total;
-  block->sizeClass = 0;
-#else
-  int sizeClass = total <= largeBytes ? classOf(total) : -1;
-  BlockHeader *block =
-      sizeClass >= 0 ? allocateSmall(sizeClass, (classBytes(sizeClass) + 63) & ~(int64_t)63) : allocateLarge(total);
-  if (!block)
-    return nullptr;
-#endif
   block->magic = BlockHeader::Live;
   block->arena = this;
   block->next = nullptr;
@@ -234,9 +234,10 @@ void Arena::release(void *buffer) {
 void Arena::free(BlockHeader *block) {
   countLive(-(int64_t)block->bytes);
   block->magic = BlockHeader::Free;
-#ifdef PMAP_PLAIN_MALLOC
-  ::free(block);
-#else
+  if constexpr (plainMalloc) {
+    ::free(block);
+    return;
+  }
   if (block->sizeClass >= 0) {
     Arena *arena = block->arena;
     Guard guard(arena->lock);
@@ -248,7 +249,6 @@ void Arena::free(BlockHeader *block) {
   Guard guard(cache.lock);
   cache.live.erase(block);
   cache.blocks.emplace(block->bytes, block);
-#endif
 }
 
 void Arena::releaseLaunch(uint64_t launch) {
