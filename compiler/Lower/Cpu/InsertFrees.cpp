@@ -57,7 +57,8 @@ private:
     for (Operation &op : block)
       if (carriesBuffers(&op) || op.hasTrait<OpTrait::IsTerminator>())
         for (OpOperand &operand : op.getOpOperands())
-          if (isBuffer(operand.get()) && !consumed.contains(&operand) && handsOn(&op))
+          // A function's result that aliases an argument or another result is no reference of its own: its caller sees that.
+          if (isBuffer(operand.get()) && !consumed.contains(&operand) && handsOn(&op) && !isa<func::ReturnOp>(op))
             retain(operand.get(), &op);
   }
 

@@ -36,7 +36,7 @@ func.func @carried(%n: index, %steps: index) -> memref<?xf32> {
   return %r : memref<?xf32>
 }
 
-// An argument is the caller's: what a branch or a function hands on without owning it is retained.
+// An argument is the caller's: what a branch hands on without owning it is retained.
 // CHECK-LABEL: func.func @branch
 // CHECK: scf.if
 // CHECK: memref.alloc
@@ -50,6 +50,16 @@ func.func @branch(%c: i1, %n: index, %x: memref<?xf32>) -> memref<?xf32> {
     scf.yield %x : memref<?xf32>
   }
   return %r : memref<?xf32>
+}
+
+// A function hands an argument, or one buffer twice, on as it is: the caller sees that the results are aliases.
+// CHECK-LABEL: func.func @aliases
+// CHECK-NOT: pmap_rt_retain
+// CHECK-NOT: memref.dealloc
+// CHECK: return
+func.func @aliases(%n: index, %x: memref<?xf32>) -> (memref<?xf32>, memref<?xf32>, memref<?xf32>) {
+  %a = memref.alloc(%n) : memref<?xf32>
+  return %x, %a, %a : memref<?xf32>, memref<?xf32>, memref<?xf32>
 }
 
 // A small buffer of constant size is on the stack.
