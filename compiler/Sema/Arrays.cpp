@@ -238,7 +238,9 @@ Value Elaborator::materialize(const Value &value, std::optional<DType> hint) {
       return error(Code::E0301, range, "expected a random key, got the number " + literalText(value));
     if (isInteger(dtype) && !dtypeHolds(dtype, integer->value))
       return error(Code::E0304, range, literalText(value) + " does not fit " + dtypeName(dtype));
-    return Value::array(constantInt(integer->value, dtype, range), dtype, range);
+    // As a size it is still the literal, whatever dtype it has now.
+    return Value::scalar(constantInt(integer->value, dtype, range), dtype, range, false,
+                         isInteger(dtype) ? recipeOf(value) : nullptr);
   }
 
   if (const auto *floating = value.as<FloatValue>()) {
@@ -260,7 +262,7 @@ Value Elaborator::materialize(const Value &value, std::optional<DType> hint) {
       return error(Code::E0301, range, "expected " + dtypeName(dtype) + ", got a size");
     auto type = tensorType(dtype, {}, varyOf(size->polynomial));
     auto op = FromIndexOp::create(builder, loc(range), type, indexOf(size->polynomial, range), isUnsigned(dtype));
-    return Value::array(op, dtype, range);
+    return Value::scalar(op, dtype, range, false, isInteger(dtype) ? recipeOf(value) : nullptr);
   }
 
   if (const auto *list = value.as<ListValue>())

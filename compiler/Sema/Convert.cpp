@@ -75,7 +75,7 @@ Value Elaborator::convert(const Value &value, DType dtype, SourceRange range) {
   if (value.is(ValueKind::Size) && isNumeric(dtype)) {
     Value made = materialize(value, dtype);
     const auto *array = made.as<ArrayValue>();
-    return array ? Value::array(array->ssa, dtype, range) : made;
+    return array ? Value::scalar(array->ssa, dtype, range, false, array->recipe) : made;
   }
   const auto *given = value.as<ArrayValue>();
   Value made = given && given->weak ? value : materialize(value);
@@ -83,7 +83,7 @@ Value Elaborator::convert(const Value &value, DType dtype, SourceRange range) {
   if (!array)
     return made;
   if (array->dtype == dtype)
-    return Value::array(array->ssa, dtype, range);
+    return Value::scalar(array->ssa, dtype, range, false, array->weak ? nullptr : array->recipe);
   if (array->dtype == DType::Key || dtype == DType::Key)
     return error(Code::E0305, range,
                  "a random key does not convert: expected a number or bool, got " + dtypeName(array->dtype) + " for " +

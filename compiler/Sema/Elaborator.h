@@ -176,6 +176,8 @@ public:
                 const VarySet &vary);
   /// The `index` value of a size at the insertion point.
   mlir::Value indexOf(const Size &size, SourceRange range);
+  /// The polynomial of an integer that is known without the run: a literal, a size, or one that took a dtype since.
+  std::optional<Size> pureSizeOf(const Value &value) const;
   /// What a scalar means as a size; null when it is none. And what two such give under an operator.
   std::shared_ptr<const SizeRecipe> recipeOf(const Value &value);
   std::shared_ptr<const SizeRecipe> combine(ast::BinaryOp op, const Value &lhs, const Value &rhs);

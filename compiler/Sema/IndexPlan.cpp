@@ -41,8 +41,8 @@ std::optional<Dimension> Resolver::at(const ast::Subscript &s, unsigned dim) {
       d.offset = checkedIndex(e, d.offset, n, dim, s.range);
     return d;
   }
-  if (const auto *size = value.as<SizeValue>()) {
-    const Size &position = size->polynomial;
+  if (std::optional<Size> known = e.pureSizeOf(value)) {
+    const Size &position = *known;
     // An index that runs over nothing is never used.
     bool neverUsed = any_of(position.symbols(), [&](const std::string &name) {
       const SizeSymbol *symbol = e.findSymbol(name);

@@ -1,4 +1,5 @@
-// Operators on values: literals fold exactly, sizes stay polynomials, arrays follow NumPy with the dtype rules of the language.
+// Operators on values: literals fold exactly, sizes stay polynomials, arrays follow NumPy with the dtype rules of the
+// language.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Elaborator.h"
 #include "compiler/Sema/ParallelMap.h"
@@ -76,7 +77,7 @@ static Value foldLiterals(BinaryOp op, const Value &lhs, const Value &rhs, Sourc
       int64_t power = 1;
       for (int64_t i = 0; i < b->value && (power != 0 && (power != 1 || i == 0 || a->value != 1)); ++i)
         if (__builtin_mul_overflow(power, a->value, &power) || i > 64)
-          return a->value == 1 ? Value::integer(1, range)
+          return a->value == 1    ? Value::integer(1, range)
                  : a->value == -1 ? Value::integer(b->value % 2 ? -1 : 1, range)
                                   : Value();
       return Value::integer(power, range);
@@ -218,8 +219,8 @@ Value Elaborator::binary(BinaryOp op, Value lhs, Value rhs, SourceRange range, S
   if (lhs.is(ValueKind::Bool) && rhs.is(ValueKind::Bool) && (op == BinaryOp::Eq || op == BinaryOp::Ne))
     return Value::boolean((lhs.as<BoolValue>()->value == rhs.as<BoolValue>()->value) == (op == BinaryOp::Eq), range);
   if (numberOf(lhs) && numberOf(rhs)) {
-    bool byZero = (op == BinaryOp::FloorDiv || op == BinaryOp::Mod) && rhs.is(ValueKind::Int) && lhs.is(ValueKind::Int) &&
-                  rhs.as<IntValue>()->value == 0;
+    bool byZero = (op == BinaryOp::FloorDiv || op == BinaryOp::Mod) && rhs.is(ValueKind::Int) &&
+                  lhs.is(ValueKind::Int) && rhs.as<IntValue>()->value == 0;
     if (byZero)
       return error(Code::E0306, range, "'" + sourceText(range) + "' divides by zero");
     if (Value folded = foldLiterals(op, lhs, rhs, range))
@@ -284,7 +285,21 @@ Value Elaborator::binary(BinaryOp op, Value lhs, Value rhs, SourceRange range, S
     const auto *array = result.as<ArrayValue>();
     return array && !comparison ? Value::array(array->ssa, array->dtype, range, /*weak=*/true) : result;
   }
+  std::shared_ptr<const SizeFacts> says;
+  auto wraps = [](const Value &v) {
+    const auto *computed = v.as<ArrayValue>();
+    return computed && computed->recipe && computed->recipe->computed;
+  };
+  if (comparison && !wraps(lhs) && !wraps(rhs))
+    if (std::optional<Size> a = pureSizeOf(lhs), b = pureSizeOf(rhs); a && b) {
+      // Integers that took a dtype but are known as sizes: `i >= 0` with `i: i32` given the index of a comprehension.
+      if (std::optional<bool> known = provableComparison(op, *a, *b))
+        return Value::boolean(*known, range);
+      says = factsOf(op, *a, *b);
+    }
   Value result = elementwise(op, lhs, rhs, range, opRange, what);
+  if (says)
+    return Value::withFacts(result, says);
   const auto *array = result.as<ArrayValue>();
   if (!array || !isInteger(array->dtype) || rankOf(result) != 0)
     return result;
@@ -311,7 +326,8 @@ Value Elaborator::elementwise(BinaryOp op, Value lhs, Value rhs, SourceRange ran
       return Value::array(emit.power(array->dtype, array->ssa, k), array->dtype, range);
     }
     if (isInteger(array->dtype) && k < 0)
-      return error(Code::E0305, range, "an integer to a negative power is a fraction: expected a float, got " + render(base))
+      return error(Code::E0305, range,
+                   "an integer to a negative power is a fraction: expected a float, got " + render(base))
           .fix(lhs.range(), "f32(" + lhs.range().text() + ")");
   }
 
@@ -354,8 +370,9 @@ Value Elaborator::elementwise(BinaryOp op, Value lhs, Value rhs, SourceRange ran
   case BinaryOp::Div: {
     if (floating)
       return done(emit.make<DivFOp>(x, y));
-    Report report = error(Code::E0306, range, "`/` is for floats: expected a float, got " + dtypeName(dtype) +
-                                                  "; `//` divides integers and floors, f32(…) converts");
+    Report report = error(Code::E0306, range,
+                          "`/` is for floats: expected a float, got " + dtypeName(dtype) +
+                              "; `//` divides integers and floors, f32(…) converts");
     noteDType(report, given[dtypeOf(given[0]) ? 0 : 1]);
     report.fix(opRange, "//");
     return report;
@@ -422,8 +439,9 @@ Value Elaborator::negate(const Value &operand, SourceRange range) {
   if (!array)
     return made;
   if (!isNumeric(array->dtype))
-    return error(Code::E0305, range, "unary `-` is not defined for " + dtypeName(array->dtype) +
-                                         (isBool(array->dtype) ? "; for a logical operation write `not`" : ""));
+    return error(Code::E0305, range,
+                 "unary `-` is not defined for " + dtypeName(array->dtype) +
+                     (isBool(array->dtype) ? "; for a logical operation write `not`" : ""));
   Emitter emit{*this, loc(range), range};
   mlir::Value result = isFloat(array->dtype)
                            ? NegFOp::create(builder, emit.at, array->ssa).getResult()
@@ -454,10 +472,12 @@ Value Elaborator::unaryExpression(const ast::UnaryExpr &e) {
     return error(Code::E0305, e.range, "`not` is for bool: expected bool, got " + render(made))
         .fix(e.operand->range, "(" + e.operand->range.text() + " != 0)");
   Emitter emit{*this, loc(e.range), e.range};
-  Value result = Value::array(emit.make<XOrIOp>(array->ssa, emit.constantLike(1, DType::Bool, array->ssa)), DType::Bool, e.range);
+  Value result =
+      Value::array(emit.make<XOrIOp>(array->ssa, emit.constantLike(1, DType::Bool, array->ssa)), DType::Bool, e.range);
   if (!array->facts)
     return result;
-  return Value::withFacts(result, std::make_shared<SizeFacts>(SizeFacts{array->facts->whenFalse, array->facts->whenTrue}));
+  return Value::withFacts(result,
+                          std::make_shared<SizeFacts>(SizeFacts{array->facts->whenFalse, array->facts->whenTrue}));
 }
 
 //===----------------------------------------------------------------------===//
@@ -471,7 +491,9 @@ template <typename SignedOp, typename UnsignedOp> static Value bitOperation(Call
   if (c[0].is(ValueKind::Int) && c[1].is(ValueKind::Int)) {
     int64_t a = c[0].as<IntValue>()->value, b = c[1].as<IntValue>()->value;
     if (!isShift)
-      return Value::integer(std::is_same_v<SignedOp, AndIOp> ? a & b : std::is_same_v<SignedOp, OrIOp> ? a | b : a ^ b,
+      return Value::integer(std::is_same_v<SignedOp, AndIOp>  ? a & b
+                            : std::is_same_v<SignedOp, OrIOp> ? a | b
+                                                              : a ^ b,
                             c.range);
   }
   Value operands[2] = {c[0], c[1]};

@@ -192,8 +192,21 @@ std::optional<Size> Elaborator::sizeOf(const Value &value, StringRef what) {
   return std::nullopt;
 }
 
+std::optional<Size> Elaborator::pureSizeOf(const Value &value) const {
+  if (const auto *integer = value.as<IntValue>())
+    return Size(integer->value);
+  if (const auto *size = value.as<SizeValue>())
+    return size->polynomial;
+  const auto *array = value.as<ArrayValue>();
+  if (array && array->recipe && array->recipe->scalars.empty() && isInteger(array->dtype))
+    return array->recipe->polynomial;
+  return std::nullopt;
+}
+
 std::optional<Size> Elaborator::sizeBound(const Value &value, StringRef what) {
   const auto *array = value.as<ArrayValue>();
+  if (std::optional<Size> known = pureSizeOf(value))
+    return known;
   if (!array || array->weak || !isInteger(array->dtype) || rankOf(value) != 0)
     return sizeOf(value, what);
   mlir::Value ssa = tensorOf(value);
@@ -238,6 +251,7 @@ std::shared_ptr<const SizeRecipe> Elaborator::combine(ast::BinaryOp op, const Va
   if (!a || !b || a->scalars.size() + b->scalars.size() > 8)
     return nullptr;
   auto result = std::make_shared<SizeRecipe>();
+  result->computed = true;
   const Size &p = a->polynomial, &q = b->polynomial;
   switch (op) {
   case ast::BinaryOp::Add:

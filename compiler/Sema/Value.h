@@ -136,6 +136,7 @@ struct SizeFacts {
 struct SizeRecipe {
   Size polynomial;
   llvm::SmallVector<std::pair<std::string, Value>, 2> scalars; // placeholder, the scalar
+  bool computed = false; // by arithmetic of a dtype, which wraps where the polynomial does not
 };
 
 struct IntValue : ValueData {
