@@ -127,25 +127,46 @@ std::string blanks(llvm::StringRef text) {
   return result;
 }
 
+/// The part of a line that is shown, in bytes: all of it, or a window of about 120 columns around the range [from, to).
+struct LineWindow {
+  size_t begin, end;
+
+  LineWindow(llvm::StringRef line, size_t from, size_t to) : begin(0), end(line.size()) {
+    constexpr size_t most = 120, context = 40;
+    if (displayWidth(line) <= most)
+      return;
+    // Some of what stands before the range, less where the range itself would not fit then.
+    size_t before = std::min(context, most - std::min(most, to - from));
+    begin = from - std::min(from, before);
+    end = std::min(line.size(), begin + most);
+    begin = std::min(begin, end - std::min(end, most));
+    auto isContinuation = [&](size_t at) { return at < line.size() && (line[at] & 0xC0) == 0x80; };
+    while (begin > 0 && isContinuation(begin))
+      --begin;
+    while (isContinuation(end))
+      ++end;
+  }
+};
+
 /// The source line under a range, and a line with a caret and tildes below it. A range of several lines shows its
-/// first.
+/// first. Of a very long line (generated code) the part around the range is shown.
 void printSnippet(llvm::raw_ostream &os, SourceRange range, bool color) {
   if (!range.isValid())
     return;
   LineColumn at = range.file->lineColumn(range.begin);
   llvm::StringRef line = range.file->lineText(at.line);
-  // Very long lines (generated code) would hide the message.
-  if (line.size() > 400)
-    return;
   size_t start = range.file->lineStart(at.line);
   size_t from = std::min<size_t>(range.begin - start, line.size());
   size_t to = std::clamp<size_t>(range.end - start, from, line.size());
-  os << "  " << (llvm::json::isUTF8(line) ? line.str() : llvm::json::fixUTF8(line)) << "\n  "
-     << blanks(line.take_front(from));
+  LineWindow window(line, from, to);
+  llvm::StringRef shown = line.slice(window.begin, window.end), cutBefore = window.begin > 0 ? "..." : "";
+  os << "  " << cutBefore << (llvm::json::isUTF8(shown) ? shown.str() : llvm::json::fixUTF8(shown))
+     << (window.end < line.size() ? "..." : "") << "\n  " << blanks(cutBefore)
+     << blanks(line.slice(window.begin, from));
   if (color)
     os.changeColor(llvm::raw_ostream::GREEN, /*Bold=*/true);
   os << '^';
-  for (unsigned i = 1, width = displayWidth(line.slice(from, to)); i < width; ++i)
+  for (unsigned i = 1, width = displayWidth(line.slice(from, std::min(to, window.end))); i < width; ++i)
     os << '~';
   if (color)
     os.resetColor();

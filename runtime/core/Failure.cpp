@@ -3,6 +3,7 @@
 #include "runtime/core/Failure.h"
 #include "runtime/core/Context.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -28,21 +29,48 @@ void replace(std::string &text, const char *from, const std::string &to) {
     text.replace(at, strlen(from), to);
 }
 
-/// Line `line` of the file, or nothing. Read only when an error is printed, so slowly is well enough.
-std::string sourceLine(const char *path, int32_t line) {
+/// Line `line` of the file, or nothing; of a very long line what may show near `column`. Read only when an error is
+/// printed, so slowly is well enough.
+std::string sourceLine(const char *path, int32_t line, int32_t column) {
   std::string text;
   FILE *file = path && line > 0 ? fopen(path, "r") : nullptr;
   if (!file)
     return text;
+  size_t most = (size_t)std::max(column, 0) + 400;
   int32_t current = 1;
   for (int c; current <= line && (c = fgetc(file)) != EOF;) {
     if (c == '\n')
       ++current;
-    else if (current == line && text.size() < 400)
+    else if (current == line && text.size() < most)
       text += c == '\t' ? ' ' : (char)c;
   }
   fclose(file);
   return text;
+}
+
+bool isContinuation(char byte) { return ((unsigned char)byte & 0xC0) == 0x80; }
+
+/// The line and a caret below it. Of a line of more than 120 columns a window around the caret is shown, as the
+/// compiler's own messages do it.
+std::string snippet(const std::string &line, int32_t column) {
+  constexpr size_t most = 120, context = 40;
+  size_t caret = std::min((size_t)std::max(column - 1, 0), line.size()), begin = 0, end = line.size();
+  if (line.size() - (size_t)std::count_if(line.begin(), line.end(), isContinuation) > most) {
+    begin = caret - std::min(caret, context);
+    end = std::min(line.size(), begin + most);
+    begin = std::min(begin, end - std::min(end, most));
+    while (begin > 0 && isContinuation(line[begin]))
+      --begin;
+    while (end < line.size() && isContinuation(line[end]))
+      ++end;
+  }
+  std::string before = begin > 0 ? "..." : "", after = end < line.size() ? "..." : "";
+  // The caret's column counts bytes; continuation bytes of UTF-8 take no room on the screen.
+  std::string blank(before.size(), ' ');
+  for (size_t i = begin; i < caret; ++i)
+    if (!isContinuation(line[i]))
+      blank += ' ';
+  return "  " + before + line.substr(begin, end - begin) + after + "\n  " + blank + "^\n";
 }
 
 PMAP_NORETURN void unwind() {
@@ -88,15 +116,9 @@ std::string pmap::rt::renderError(const pmap_site *site, const char *code, const
   else if (known)
     text = format("%s: ", site->file);
   text += "error: " + message + " [" + code + "]\n";
-  std::string source = known ? sourceLine(site->file, site->line) : "";
-  if (!source.empty()) {
-    // The caret's column counts bytes; continuation bytes of UTF-8 take no room on the screen.
-    std::string blank;
-    for (int32_t i = 0; i + 1 < site->column && (size_t)i < source.size(); ++i)
-      if (((unsigned char)source[(size_t)i] & 0xC0) != 0x80)
-        blank += ' ';
-    text += "  " + source + "\n  " + blank + "^\n";
-  }
+  std::string source = known ? sourceLine(site->file, site->line, site->column) : "";
+  if (!source.empty())
+    text += snippet(source, site->column);
   for (size_t begin = 0; begin < note.size();) {
     size_t end = std::min(note.find('\n', begin), note.size());
     text += "note: " + note.substr(begin, end - begin) + "\n";

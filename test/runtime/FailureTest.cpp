@@ -42,6 +42,17 @@ TEST(Failure, ShowsTheSourceLine) {
   std::filesystem::remove(path);
 }
 
+TEST(Failure, ShowsAPartOfALongLine) {
+  std::string path = testing::TempDir() + "/long.pmap", before(300, 'a'), after(300, 'b');
+  std::ofstream(path) << before + "é!" + after + "\n";
+  pmap_site site{path.c_str(), 1, 303, nullptr};
+  std::string message = launch([&] { pmap_rt_fail(&site, PMAP_FAIL_DIVIDE_BY_ZERO, 0, 0, 0); });
+  EXPECT_EQ(message, path + ":1:303: error: integer division by zero [E1109]\n"
+                            "  ..." + std::string(38, 'a') + "é!" + std::string(79, 'b') + "...\n" +
+                         std::string(44, ' ') + "^\n");
+  std::filesystem::remove(path);
+}
+
 TEST(Failure, ALaunchAfterAFailureIsClean) {
   EXPECT_NE(failing(PMAP_FAIL_INDEX, 1, 0, 1), "");
   EXPECT_EQ(launch([] {}), "");
