@@ -53,7 +53,8 @@ static Value anyOf(OpBuilder &b, Location loc, Value lhs, Value rhs) {
   return arith::OrIOp::create(b, loc, lhs, rhs);
 }
 
-void Translator::failIf(OpBuilder &builder, Location loc, Value bad, int32_t kind, ArrayRef<Value> values, StringRef text) {
+void Translator::failIf(OpBuilder &builder, Location loc, Value bad, int32_t kind, ArrayRef<Value> values,
+                        StringRef text) {
   if (!bad || matchPattern(bad, m_Zero()))
     return;
   MLIRContext *context = builder.getContext();
@@ -62,8 +63,7 @@ void Translator::failIf(OpBuilder &builder, Location loc, Value bad, int32_t kin
       module, "pmap_rt_fail", FunctionType::get(context, {pointer, i32, i64, i64, i64}, {}), {"noreturn", "cold"});
   auto guard = scf::IfOp::create(builder, loc, bad, /*withElseRegion=*/false);
   OpBuilder cold = guard.getThenBodyBuilder();
-  SmallVector<Value> arguments{constants.site(cold, loc, text),
-                               arith::ConstantIntOp::create(cold, loc, kind, 32)};
+  SmallVector<Value> arguments{constants.site(cold, loc, text), arith::ConstantIntOp::create(cold, loc, kind, 32)};
   for (unsigned i = 0; i < 3; ++i) {
     if (i >= values.size())
       arguments.push_back(arith::ConstantIntOp::create(cold, loc, 0, 64));
@@ -130,13 +130,14 @@ void Translator::checkIndices(Operation *op, Value oldIndices, bool isUnsigned, 
     failIf(b, loc, compare(b, loc, CmpIPredicate::uge, position, bound), PMAP_FAIL_INDEX, {position, dimension, bound});
     return;
   }
-  // First a reduction that finds whether there is a bad index at all: it vectorizes and costs little. The largest index, read
-  // as unsigned, is too large exactly when one is.
+  // First a reduction that finds whether there is a bad index at all: it vectorizes and costs little. The largest
+  // index, read as unsigned, is too large exactly when one is.
   Type element = type.getElementType();
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
   Value init = linalg::FillOp::create(b, loc, zero, empty(loc, {}, element)).getResult(0);
   SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::reduction);
-  SmallVector<AffineMap> maps{b.getMultiDimIdentityMap(type.getRank()), AffineMap::get(type.getRank(), 0, b.getContext())};
+  SmallVector<AffineMap> maps{b.getMultiDimIdentityMap(type.getRank()),
+                              AffineMap::get(type.getRank(), 0, b.getContext())};
   auto largest = linalg::GenericOp::create(b, loc, init.getType(), source.base, init, maps, iterators,
                                            [&](OpBuilder &builder, Location at, ValueRange elements) {
                                              Value m = arith::MaxUIOp::create(builder, at, elements[0], elements[1]);
@@ -162,7 +163,8 @@ void Translator::checkSlice(Operation *op, Value array, Type part, ValueRange of
     bool isConstant = matchPattern(offset, m_ConstantInt(&constant));
     if (isConstant && !constant.isNegative() && length.provablyNonNegative()) {
       Size stop = Size(constant.getSExtValue()) + (length - Size(1)) * Size(strides[dim]) + Size(1);
-      if (stop.provablyAtMost(whole) && (length.provablyPositive() || Size(constant.getSExtValue()).provablyAtMost(whole)))
+      if (stop.provablyAtMost(whole) &&
+          (length.provablyPositive() || Size(constant.getSExtValue()).provablyAtMost(whole)))
         continue;
     }
     Value start = plain(offset), count = size(length, loc), bound = size(whole, loc);

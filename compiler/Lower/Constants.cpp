@@ -27,7 +27,8 @@ static LLVM::GlobalOp structGlobal(ModuleOp module, Location loc, StringRef name
                                    function_ref<SmallVector<Value>(OpBuilder &)> fill) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   auto type = LLVM::LLVMStructType::getLiteral(module.getContext(), fields);
-  auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, Attribute());
+  auto global =
+      LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, Attribute());
   builder.createBlock(&global.getInitializerRegion());
   SmallVector<Value> values = fill(builder);
   Value aggregate = LLVM::UndefOp::create(builder, loc, type);
@@ -45,7 +46,8 @@ StringRef Constants::textGlobal(Location loc, StringRef text) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   std::string bytes = text.str() + '\0';
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes.size());
-  LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, builder.getStringAttr(bytes));
+  LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
+                         builder.getStringAttr(bytes));
   return name;
 }
 
@@ -109,7 +111,8 @@ Value Constants::mapDescriptor(OpBuilder &builder, Location loc, StringRef body,
   return LLVM::AddressOfOp::create(builder, loc, pointer, name);
 }
 
-SymbolRefAttr declareRuntimeFunction(ModuleOp module, StringRef name, FunctionType type, ArrayRef<StringRef> llvmAttributes) {
+SymbolRefAttr declareRuntimeFunction(ModuleOp module, StringRef name, FunctionType type,
+                                     ArrayRef<StringRef> llvmAttributes) {
   if (!module.lookupSymbol(name)) {
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
     auto function = func::FuncOp::create(builder, module.getLoc(), name, type);
@@ -122,7 +125,8 @@ SymbolRefAttr declareRuntimeFunction(ModuleOp module, StringRef name, FunctionTy
 
 StringRef declarePacked(ModuleOp module, Location loc, StringRef function) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(module.getContext()), {pointerType(module.getContext())});
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(module.getContext()), {pointerType(module.getContext())});
   return LLVM::LLVMFuncOp::create(builder, loc, (function + ".packed").str(), type).getName();
 }
 

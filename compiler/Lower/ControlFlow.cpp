@@ -101,7 +101,8 @@ LogicalResult Translator::translateFor(scf::ForOp op) {
 
 LogicalResult Translator::translateWhile(scf::WhileOp op) {
   Location loc = op.getLoc();
-  auto loop = scf::WhileOp::create(b, loc, convert(op.getResultTypes()), loopOperands(op, op.getInits()), nullptr, nullptr);
+  auto loop =
+      scf::WhileOp::create(b, loc, convert(op.getResultTypes()), loopOperands(op, op.getInits()), nullptr, nullptr);
   auto addBlock = [&](Region &region, Block &old) -> Block & {
     if (region.empty())
       region.emplaceBlock();
@@ -135,7 +136,8 @@ LogicalResult Translator::translateIf(scf::IfOp op) {
     Block &block = region.front();
     if (!block.empty())
       block.getTerminator()->erase();
-    return translateRegion(old.front(), block, {}, [&](ArrayRef<Value> yielded) { scf::YieldOp::create(b, loc, yielded); });
+    return translateRegion(old.front(), block, {},
+                           [&](ArrayRef<Value> yielded) { scf::YieldOp::create(b, loc, yielded); });
   };
   if (failed(fill(op.getThenRegion(), branch.getThenRegion())))
     return failure();

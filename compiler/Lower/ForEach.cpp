@@ -1,5 +1,5 @@
-// Comprehensions. A scalar body, whatever loops and branches it holds, is a `linalg.generic` over the index space; a body that
-// makes arrays is an `scf.forall`.
+// Comprehensions. A scalar body, whatever loops and branches it holds, is a `linalg.generic` over the index space; a
+// body that makes arrays is an `scf.forall`.
 #include "compiler/Lower/IndexSpace.h"
 #include "compiler/Lower/Translator.h"
 #include "pmap/runtime.h"
@@ -100,9 +100,9 @@ LogicalResult Translator::translateScalarForEach(const IndexSpace &space) {
   ForEachOp op = space.loops.front();
   Location loc = op.getLoc();
   unsigned dims = space.rank();
-  // Elements at the point itself, or at a fixed distance from it, are inputs: then the op is an ordinary elementwise one, which
-  // fuses and vectorizes. So are reductions over comprehensions that are elementwise in this sense: they are computed first, for
-  // all points. All other comprehensions inside become loops.
+  // Elements at the point itself, or at a fixed distance from it, are inputs: then the op is an ordinary elementwise
+  // one, which fuses and vectorizes. So are reductions over comprehensions that are elementwise in this sense: they are
+  // computed first, for all points. All other comprehensions inside become loops.
   KernelInputs kernel;
   for (Operation &inner : space.body()) {
     if (auto extract = dyn_cast<ExtractOp>(inner))
@@ -122,7 +122,8 @@ LogicalResult Translator::translateScalarForEach(const IndexSpace &space) {
   SmallVector<IteratorType> iterators(dims, IteratorType::parallel);
   LogicalResult done = success();
   auto generic = linalg::GenericOp::create(
-      b, loc, types, kernel.inputs, outputs, kernel.maps, iterators, [&](OpBuilder &builder, Location at, ValueRange elements) {
+      b, loc, types, kernel.inputs, outputs, kernel.maps, iterators,
+      [&](OpBuilder &builder, Location at, ValueRange elements) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(builder.getInsertionBlock());
         SmallVector<Value> indices;
@@ -153,9 +154,10 @@ void Translator::clearInputs(const KernelInputs &kernel) {
     preset.erase(op);
 }
 
-/// The ops of a comprehension's body that its value needs, when that is arithmetic on elements that `isInput` accepts and
-/// on what is the same at every point.
-static std::optional<llvm::DenseSet<Operation *>> elementwiseOps(const IndexSpace &space, function_ref<bool(ExtractOp)> isInput,
+/// The ops of a comprehension's body that its value needs, when that is arithmetic on elements that `isInput` accepts
+/// and on what is the same at every point.
+static std::optional<llvm::DenseSet<Operation *>> elementwiseOps(const IndexSpace &space,
+                                                                 function_ref<bool(ExtractOp)> isInput,
                                                                  function_ref<bool(Operation *)> isChecked) {
   Block &body = space.body();
   if (!llvm::all_of(body.without_terminator(), [](Operation &op) { return isMemoryEffectFree(&op); }))
@@ -180,7 +182,8 @@ static std::optional<llvm::DenseSet<Operation *>> elementwiseOps(const IndexSpac
     // Division is checked, which is no matter of one point alone.
     if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp>(op))
       return std::nullopt;
-    bool plainOp = isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || isa<SizeOp, ToIndexOp, ToBoolOp>(op);
+    bool plainOp =
+        isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || isa<SizeOp, ToIndexOp, ToBoolOp>(op);
     if (!plainOp && !(isa<FromIndexOp, CheckedIndexOp>(op) && isChecked(op)))
       return std::nullopt;
     llvm::append_range(work, op->getOperands());
@@ -249,8 +252,8 @@ void Translator::addReduction(ReduceOp reduce, const IndexSpace &space, KernelIn
         for (Operation &op : inner.getBody().front().without_terminator())
           if (!needed->contains(&op))
             skipped.insert(&op);
-        (void)translateRegion(inner.getBody().front(), *b.getInsertionBlock(), ArrayRef(indices).drop_front(space.rank()),
-                              [&](ArrayRef<Value> yielded) {
+        (void)translateRegion(inner.getBody().front(), *b.getInsertionBlock(),
+                              ArrayRef(indices).drop_front(space.rank()), [&](ArrayRef<Value> yielded) {
                                 Value value = toStored(b, at, yielded.front());
                                 linalg::YieldOp::create(b, at, combine(b, at, kind, values.back(), value));
                               });
@@ -267,8 +270,9 @@ void Translator::addReduction(ReduceOp reduce, const IndexSpace &space, KernelIn
 // Reductions inside of scalar bodies
 //===--------------------------------------------------------------------------------------------------------------===//
 
-LogicalResult Translator::reduceInLoop(Operation *op, ForEachOp forEach, ArrayRef<Value> init,
-                                       function_ref<SmallVector<Value>(Value element, Value i, ValueRange carried)> step) {
+LogicalResult
+Translator::reduceInLoop(Operation *op, ForEachOp forEach, ArrayRef<Value> init,
+                         function_ref<SmallVector<Value>(Value element, Value i, ValueRange carried)> step) {
   Location loc = op->getLoc();
   OpBuilder::InsertionGuard guard(b);
   Value zero = index(0, loc), one = index(1, loc);
@@ -282,9 +286,10 @@ LogicalResult Translator::reduceInLoop(Operation *op, ForEachOp forEach, ArrayRe
     carried.assign(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
     b.setInsertionPointToStart(loop.getBody());
   }
-  LogicalResult result = translateRegion(forEach.getBody().front(), *loops.back().getBody(), points, [&](ArrayRef<Value> yielded) {
-    scf::YieldOp::create(b, loc, step(yielded.front(), points.back(), carried));
-  });
+  LogicalResult result =
+      translateRegion(forEach.getBody().front(), *loops.back().getBody(), points, [&](ArrayRef<Value> yielded) {
+        scf::YieldOp::create(b, loc, step(yielded.front(), points.back(), carried));
+      });
   for (scf::ForOp loop : llvm::reverse(ArrayRef(loops).drop_back())) {
     b.setInsertionPointToEnd(loop.getBody());
     auto inner = cast<scf::ForOp>(loop.getBody()->back());
@@ -322,24 +327,25 @@ LogicalResult Translator::translateArgReduceInLoop(ArgReduceOp op, ForEachOp for
     failIf(b, loc, none, PMAP_FAIL_EMPTY, {}, isMax ? "argmax" : "argmin");
   }
   Value best = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, element));
-  LogicalResult result = reduceInLoop(op, forEach, {best, index(0, loc)}, [&](Value value, Value i, ValueRange carried) {
-    Value better;
-    if (isa<FloatType>(element)) {
-      // A NaN wins over every number, and nothing wins over a NaN.
-      auto order = isMax ? arith::CmpFPredicate::UGT : arith::CmpFPredicate::ULT;
-      better = arith::CmpFOp::create(b, loc, order, value, carried[0]);
-      Value isNumber = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, carried[0], carried[0]);
-      better = arith::AndIOp::create(b, loc, better, isNumber);
-    } else {
-      auto order = kind == ReductionKind::Max    ? CmpIPredicate::sgt
-                   : kind == ReductionKind::MaxU ? CmpIPredicate::ugt
-                   : kind == ReductionKind::Min  ? CmpIPredicate::slt
-                                                 : CmpIPredicate::ult;
-      better = arith::CmpIOp::create(b, loc, order, value, carried[0]);
-    }
-    return SmallVector<Value>{arith::SelectOp::create(b, loc, better, value, carried[0]),
-                              arith::SelectOp::create(b, loc, better, i, carried[1])};
-  });
+  LogicalResult result =
+      reduceInLoop(op, forEach, {best, index(0, loc)}, [&](Value value, Value i, ValueRange carried) {
+        Value better;
+        if (isa<FloatType>(element)) {
+          // A NaN wins over every number, and nothing wins over a NaN.
+          auto order = isMax ? arith::CmpFPredicate::UGT : arith::CmpFPredicate::ULT;
+          better = arith::CmpFOp::create(b, loc, order, value, carried[0]);
+          Value isNumber = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, carried[0], carried[0]);
+          better = arith::AndIOp::create(b, loc, better, isNumber);
+        } else {
+          auto order = kind == ReductionKind::Max    ? CmpIPredicate::sgt
+                       : kind == ReductionKind::MaxU ? CmpIPredicate::ugt
+                       : kind == ReductionKind::Min  ? CmpIPredicate::slt
+                                                     : CmpIPredicate::ult;
+          better = arith::CmpIOp::create(b, loc, order, value, carried[0]);
+        }
+        return SmallVector<Value>{arith::SelectOp::create(b, loc, better, value, carried[0]),
+                                  arith::SelectOp::create(b, loc, better, i, carried[1])};
+      });
   set(op, arith::IndexCastOp::create(b, loc, b.getI32Type(), reduced[1]));
   return result;
 }

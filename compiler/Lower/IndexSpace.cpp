@@ -1,4 +1,5 @@
-// Where the indices of comprehensions lead: positions and ranges of index expressions, and the checks that depend on them.
+// Where the indices of comprehensions lead: positions and ranges of index expressions, and the checks that depend on
+// them.
 #include "compiler/Lower/IndexSpace.h"
 #include "compiler/Lower/Translator.h"
 #include "pmap/runtime.h"
@@ -82,9 +83,9 @@ void hoistInvariants(Operation *function) {
     if (binds)
       return;
     for (Operation &inner : llvm::make_early_inc_range(op.getBody().front().without_terminator())) {
-      bool invariant = inner.getNumRegions() == 0 && isPure(&inner) && llvm::all_of(inner.getOperands(), [&](Value operand) {
-                         return !op.getBody().isAncestor(operand.getParentRegion());
-                       });
+      bool invariant = inner.getNumRegions() == 0 && isPure(&inner) &&
+                       llvm::all_of(inner.getOperands(),
+                                    [&](Value operand) { return !op.getBody().isAncestor(operand.getParentRegion()); });
       if (invariant)
         inner.moveBefore(op);
     }

@@ -7,10 +7,10 @@
 namespace pmap {
 
 struct IndexSpace {
-  llvm::SmallVector<ForEachOp, 2> loops;          ///< outermost first
-  llvm::SmallVector<mlir::Value> bounds;          ///< the new values of all bounds, in order
-  llvm::SmallVector<mlir::OpFoldResult> sizes;    ///< the same, constants as attributes
-  llvm::SmallVector<int64_t> shape;               ///< the same, as dimensions of a type
+  llvm::SmallVector<ForEachOp, 2> loops;       ///< outermost first
+  llvm::SmallVector<mlir::Value> bounds;       ///< the new values of all bounds, in order
+  llvm::SmallVector<mlir::OpFoldResult> sizes; ///< the same, constants as attributes
+  llvm::SmallVector<int64_t> shape;            ///< the same, as dimensions of a type
 
   unsigned rank() const { return bounds.size(); }
   mlir::Block &body() const { return loops.back()->getRegion(0).front(); }
@@ -28,8 +28,8 @@ struct IndexPosition {
   mlir::Value offset; ///< null for 0
 };
 
-/// The least and the greatest value of an index over all points, attained because no argument occurs twice. The bounds are
-/// taken to be positive.
+/// The least and the greatest value of an index over all points, attained because no argument occurs twice. The bounds
+/// are taken to be positive.
 struct IndexRange {
   mlir::Value low, high;
   bool unitSteps = true;

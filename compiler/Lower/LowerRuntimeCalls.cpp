@@ -1,4 +1,5 @@
-// `pmap-lower-runtime-calls`: each `pmap_rt.call` becomes an `llvm.call`, its arrays pointers, as RuntimeCalls.def says.
+// `pmap-lower-runtime-calls`: each `pmap_rt.call` becomes an `llvm.call`, its arrays pointers, as RuntimeCalls.def
+// says.
 #include "compiler/Lower/Passes.h"
 #include "compiler/Lower/RuntimeOps.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -12,7 +13,8 @@ namespace {
 class CallLowering {
 public:
   CallLowering(rt::CallOp call, const LLVMTypeConverter &types)
-      : call(call), loc(call.getLoc()), builder(call), types(types), pointer(LLVM::LLVMPointerType::get(call.getContext())) {}
+      : call(call), loc(call.getLoc()), builder(call), types(types),
+        pointer(LLVM::LLVMPointerType::get(call.getContext())) {}
 
   void run() {
     for (Value output : call.getOutputs())
@@ -99,7 +101,8 @@ private:
   Value argument(char letter) {
     auto inputs = [&](auto form) { return llvm::map_to_vector(call.getInputs(), form); };
     auto stored = [&](auto form) {
-      return llvm::map_to_vector(results, [&](auto &result) { return result.second ? result.second : form(result.first); });
+      return llvm::map_to_vector(results,
+                                 [&](auto &result) { return result.second ? result.second : form(result.first); });
     };
     auto asPacked = [&](Value value) { return packed(value); };
     auto asElements = [&](Value value) { return elements(value); };
@@ -146,7 +149,8 @@ private:
     OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
     Type result = returned.empty() ? LLVM::LLVMVoidType::get(call.getContext()) : returned.front();
     SmallVector<Type> parameters = llvm::map_to_vector(arguments, [](Value value) { return value.getType(); });
-    return LLVM::LLVMFuncOp::create(top, module.getLoc(), call.getCallee(), LLVM::LLVMFunctionType::get(result, parameters));
+    return LLVM::LLVMFuncOp::create(top, module.getLoc(), call.getCallee(),
+                                    LLVM::LLVMFunctionType::get(result, parameters));
   }
 
   rt::CallOp call;

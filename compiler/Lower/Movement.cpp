@@ -94,8 +94,8 @@ void Translator::translateReshape(ReshapeOp op) {
   };
   Value flat = array;
   if (from.getRank() != 1)
-    flat = tensor::CollapseShapeOp::create(
-        b, loc, RankedTensorType::get({countOf(from)}, target.getElementType()), array, oneGroup(from.getRank()));
+    flat = tensor::CollapseShapeOp::create(b, loc, RankedTensorType::get({countOf(from)}, target.getElementType()),
+                                           array, oneGroup(from.getRank()));
   auto flatType = RankedTensorType::get({countOf(to)}, target.getElementType());
   if (flat.getType() != flatType)
     flat = tensor::CastOp::create(b, loc, flatType, flat);
@@ -141,10 +141,12 @@ void Translator::translatePad(PadOp op) {
     offsets.push_back(dimension(*Size::parse(low), loc));
   for (StringRef high : op.getHigh().getAsValueRange<StringAttr>())
     (void)dimension(*Size::parse(high), loc);
-  set(op, tensor::InsertSliceOp::create(b, loc, array, filled, offsets, mixedSizes(op.getInput().getType(), loc), strides));
+  set(op,
+      tensor::InsertSliceOp::create(b, loc, array, filled, offsets, mixedSizes(op.getInput().getType(), loc), strides));
 }
 
-void Translator::translateSort(Operation *op, Value input, int64_t dim, bool descending, bool isUnsigned, bool indices) {
+void Translator::translateSort(Operation *op, Value input, int64_t dim, bool descending, bool isUnsigned,
+                               bool indices) {
   Location loc = op->getLoc();
   Type inputType = input.getType();
   auto flag = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(b, loc, value, 32); };
@@ -157,10 +159,11 @@ void Translator::translateSort(Operation *op, Value input, int64_t dim, bool des
   };
   Type element = cast<RankedTensorType>(inputType).getElementType();
   SmallVector<Value> scalars{flag(runtimeDType(element, isUnsigned)), flag(descending), flag(indices), asI64(outer),
-                             asI64(sizeOf(inputType, dim)), asI64(inner)};
+                             asI64(sizeOf(inputType, dim)),           asI64(inner)};
   Value destination = emptyLike(op->getResult(0).getType(), loc);
   set(op->getResult(0),
-      rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_sort", scalars, tensor(input), destination).getResult(0));
+      rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_sort", scalars, tensor(input), destination)
+          .getResult(0));
 }
 
 static SmallVector<OpFoldResult> constants(OpBuilder &b, ArrayRef<int64_t> values) {
@@ -187,7 +190,8 @@ void Translator::translateSlice(SliceOp op) {
   Kept kept = keptDims(type);
   Value array = tensor(op.getInput());
   if (kept.dims.empty()) {
-    Value element = fromStored(b, loc, tensor::ExtractOp::create(b, loc, array, plain(op.getOffsets())), type.getElementType());
+    Value element =
+        fromStored(b, loc, tensor::ExtractOp::create(b, loc, array, plain(op.getOffsets())), type.getElementType());
     return setView(op, element, AffineMap::get(type.getRank(), 0, {}, b.getContext()));
   }
   SmallVector<OpFoldResult> offsets = getAsOpFoldResult(plain(op.getOffsets()));

@@ -79,7 +79,8 @@ LogicalResult Translator::translateMap(MapOp op) {
 
   // The body becomes a function of its own. Its blocks are not written: they may be the input itself.
   SmallVector<Type> resultTypes = convert(body.getTerminator()->getOperandTypes());
-  auto function = func::FuncOp::create(loc, name, FunctionType::get(context, convert(body.getArgumentTypes()), resultTypes));
+  auto function =
+      func::FuncOp::create(loc, name, FunctionType::get(context, convert(body.getArgumentTypes()), resultTypes));
   function->setAttr("pmap.device_body", b.getUnitAttr());
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
     if (isa<TensorType>(type))
@@ -99,9 +100,8 @@ LogicalResult Translator::translateMap(MapOp op) {
     b.setInsertionPointToStart(entry);
     for (auto [symbol, value] : llvm::zip(op.getSizeArguments(), entry->getArguments()))
       sizes.bind(symbol.getSymbol().getValue(), value, nullptr);
-    LogicalResult done = translateRegion(body, *entry, entry->getArguments(), [&](ArrayRef<Value> results) {
-      func::ReturnOp::create(b, loc, results);
-    });
+    LogicalResult done = translateRegion(body, *entry, entry->getArguments(),
+                                         [&](ArrayRef<Value> results) { func::ReturnOp::create(b, loc, results); });
     newFunction = outerFunction;
     sizes = std::move(outerSizes);
     mesh = outerMesh;
@@ -125,8 +125,8 @@ LogicalResult Translator::translateMap(MapOp op) {
     LLVM::StoreOp::create(b, loc, arith::IndexCastOp::create(b, loc, i64, plain(size)), place(i64, globalSizes, index));
   for (auto [index, input] : llvm::enumerate(op.getInputs()))
     LLVM::StoreOp::create(b, loc, plain(input), place(pointer, inputs, index));
-  SymbolRefAttr callee =
-      declareRuntimeFunction(module, "pmap_rt_map", FunctionType::get(context, {pointer, pointer, pointer, pointer}, {}));
+  SymbolRefAttr callee = declareRuntimeFunction(module, "pmap_rt_map",
+                                                FunctionType::get(context, {pointer, pointer, pointer, pointer}, {}));
   Value descriptor = constants.mapDescriptor(b, loc, name + ".packed", layoutOf(op));
   func::CallOp::create(b, loc, callee, TypeRange(), ValueRange{descriptor, globalSizes, inputs, outputs});
   for (auto [index, result] : llvm::enumerate(op.getResults()))
@@ -163,7 +163,8 @@ Value Translator::axisSize(StringRef axis, Location loc) {
   int64_t number = std::distance(owner.getAxes().begin(), position);
   Value axisNumber = arith::ConstantIntOp::create(b, loc, number, 32);
   if (mesh) {
-    SymbolRefAttr callee = declareRuntimeFunction(module, "pmap_rt_axis_size", FunctionType::get(b.getContext(), {i32}, {i64}));
+    SymbolRefAttr callee =
+        declareRuntimeFunction(module, "pmap_rt_axis_size", FunctionType::get(b.getContext(), {i32}, {i64}));
     result = func::CallOp::create(b, loc, callee, i64, axisNumber).getResult(0);
   } else {
     std::string layout;
@@ -185,18 +186,21 @@ Value Translator::axisSize(StringRef axis, Location loc) {
 
 void Translator::releaseDist(Value value, Location loc) {
   Type pointer = LLVM::LLVMPointerType::get(b.getContext());
-  SymbolRefAttr callee = declareRuntimeFunction(module, "pmap_rt_dist_release", FunctionType::get(b.getContext(), {pointer}, {}));
+  SymbolRefAttr callee =
+      declareRuntimeFunction(module, "pmap_rt_dist_release", FunctionType::get(b.getContext(), {pointer}, {}));
   func::CallOp::create(b, loc, callee, TypeRange(), value);
 }
 
 void Translator::retainDist(Value value, Location loc) {
   Type pointer = LLVM::LLVMPointerType::get(b.getContext());
-  SymbolRefAttr callee = declareRuntimeFunction(module, "pmap_rt_dist_retain", FunctionType::get(b.getContext(), {pointer}, {}));
+  SymbolRefAttr callee =
+      declareRuntimeFunction(module, "pmap_rt_dist_retain", FunctionType::get(b.getContext(), {pointer}, {}));
   func::CallOp::create(b, loc, callee, TypeRange(), value);
 }
 
-/// True when the bytes of `array` cannot change while a distributed value looks at them: an argument, which nobody writes, or
-/// what an op outside of loops has made for this one use. (A slice would not do: the array it is a part of may be updated.)
+/// True when the bytes of `array` cannot change while a distributed value looks at them: an argument, which nobody
+/// writes, or what an op outside of loops has made for this one use. (A slice would not do: the array it is a part of
+/// may be updated.)
 static bool staysUnchanged(Value old, Value array) {
   if (auto argument = dyn_cast<BlockArgument>(array))
     return isa<func::FuncOp>(argument.getOwner()->getParentOp());
@@ -211,8 +215,8 @@ LogicalResult Translator::translateMove(MoveOp op) {
   Value input = plain(op.getInput());
   Value site = constants.site(b, loc);
   if (from && to) {
-    SymbolRefAttr callee = declareRuntimeFunction(module, "pmap_rt_move_dist",
-                                                  FunctionType::get(b.getContext(), {pointer, pointer, pointer}, {pointer}));
+    SymbolRefAttr callee = declareRuntimeFunction(
+        module, "pmap_rt_move_dist", FunctionType::get(b.getContext(), {pointer, pointer, pointer}, {pointer}));
     Value layout = constants.text(b, loc, layoutOf(to));
     set(op, func::CallOp::create(b, loc, callee, pointer, ValueRange{site, layout, input}).getResult(0));
     return success();
@@ -220,15 +224,16 @@ LogicalResult Translator::translateMove(MoveOp op) {
   if (to) {
     Value layout = constants.text(b, loc, layoutOf(to));
     Value copy = arith::ConstantIntOp::create(b, loc, staysUnchanged(op.getInput(), input) ? 0 : 1, 32);
-    set(op, rt::CallOp::create(b, loc, pointer, "pmap_rt_move_to_dist", ValueRange{site, layout, copy}, input, ValueRange())
-                .getResult(0));
+    set(op,
+        rt::CallOp::create(b, loc, pointer, "pmap_rt_move_to_dist", ValueRange{site, layout, copy}, input, ValueRange())
+            .getResult(0));
     return success();
   }
   // After its last use the value gives up its reference, so that what it holds in one piece need not be copied.
   bool lastUse = dying.erase(op.getInput());
   Value consumes = arith::ConstantOp::create(b, loc, b.getIntegerAttr(i32, lastUse));
-  set(op, rt::CallOp::create(b, loc, convert(op.getType()), "pmap_rt_move_to_host", ValueRange{site, input, consumes}, ValueRange(),
-                             ValueRange())
+  set(op, rt::CallOp::create(b, loc, convert(op.getType()), "pmap_rt_move_to_host", ValueRange{site, input, consumes},
+                             ValueRange(), ValueRange())
               .getResult(0));
   return success();
 }
@@ -240,7 +245,8 @@ LogicalResult Translator::translateShards(ShardsOp op) {
                                 [](auto pair) { return staysUnchanged(std::get<0>(pair), std::get<1>(pair)); });
   Value site = constants.site(b, loc), layout = constants.text(b, loc, layoutOf(cast<DistType>(op.getType())));
   Value copy = arith::ConstantIntOp::create(b, loc, unchanged ? 0 : 1, 32);
-  set(op, rt::CallOp::create(b, loc, convert(op.getType()), "pmap_rt_shards", ValueRange{site, layout, copy}, blocks, ValueRange())
+  set(op, rt::CallOp::create(b, loc, convert(op.getType()), "pmap_rt_shards", ValueRange{site, layout, copy}, blocks,
+                             ValueRange())
               .getResult(0));
   return success();
 }
@@ -349,9 +355,11 @@ LogicalResult Translator::translateAllGather(AllGatherOp op) {
   auto asI64 = [&](const Size &count) -> Value {
     return arith::IndexCastOp::create(b, loc, b.getI64Type(), size(count, loc));
   };
-  SmallVector<Value> scalars{constants.site(b, loc), arith::ConstantIntOp::create(b, loc, *mask, 64), asI64(outer), asI64(inner)};
+  SmallVector<Value> scalars{constants.site(b, loc), arith::ConstantIntOp::create(b, loc, *mask, 64), asI64(outer),
+                             asI64(inner)};
   Value destination = emptyLike(op.getType(), loc);
-  set(op, rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_all_gather", scalars, plain(op.getInput()), destination)
+  set(op, rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_all_gather", scalars, plain(op.getInput()),
+                             destination)
               .getResult(0));
   return success();
 }
@@ -367,8 +375,8 @@ LogicalResult Translator::translatePrint(PrintOp op) {
     dtypes.push_back(runtimeDTypeFromName(dtype));
     ranks.push_back(cast<RankedTensorType>(old.getType()).getRank());
   }
-  SmallVector<Value> scalars{constants.site(b, loc), constants.text(b, loc, op.getFormat()), constants.table(b, loc, dtypes),
-                             constants.table(b, loc, ranks)};
+  SmallVector<Value> scalars{constants.site(b, loc), constants.text(b, loc, op.getFormat()),
+                             constants.table(b, loc, dtypes), constants.table(b, loc, ranks)};
   rt::CallOp::create(b, loc, TypeRange(), "pmap_rt_print", scalars, values, ValueRange());
   return success();
 }

@@ -10,15 +10,17 @@ class Pass;
 
 namespace pmap {
 
-/// `pmap-to-linalg`, on a module: the pmap dialect becomes func, scf, arith, math, linalg and tensor ops on plain tensors and
-/// scalars; bodies of `pmap.map` become functions; run-time checks, movements and collectives become runtime calls.
+/// `pmap-to-linalg`, on a module: the pmap dialect becomes func, scf, arith, math, linalg and tensor ops on plain
+/// tensors and scalars; bodies of `pmap.map` become functions; run-time checks, movements and collectives become
+/// runtime calls.
 std::unique_ptr<mlir::Pass> createPmapToLinalgPass();
 
-/// `pmap-split-destinations`, on a function before bufferization: an op that accumulates into a filled array fills its own.
+/// `pmap-split-destinations`, on a function before bufferization: an op that accumulates into a filled array fills its
+/// own.
 std::unique_ptr<mlir::Pass> createSplitDestinationsPass();
 
-/// `pmap-lower-runtime-calls`, on a module after bufferization and outlining of parallel loops, before memref becomes LLVM:
-/// `pmap_rt.call` becomes `llvm.call` with pointers to descriptors or elements.
+/// `pmap-lower-runtime-calls`, on a module after bufferization and outlining of parallel loops, before memref becomes
+/// LLVM: `pmap_rt.call` becomes `llvm.call` with pointers to descriptors or elements.
 std::unique_ptr<mlir::Pass> createLowerRuntimeCallsPass();
 
 /// Makes the passes above known to pmap-opt.

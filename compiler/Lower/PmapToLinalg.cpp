@@ -93,11 +93,13 @@ LogicalResult Translator::translate(Operation *op) {
       .Case<ConcatOp>(always(&Translator::translateConcat))
       .Case<PadOp>(always(&Translator::translatePad))
       .Case<SortOp>([&](SortOp sort) {
-        translateSort(sort, sort.getInput(), sort.getDim(), sort.getDescending(), sort.getIsUnsigned(), /*indices=*/false);
+        translateSort(sort, sort.getInput(), sort.getDim(), sort.getDescending(), sort.getIsUnsigned(),
+                      /*indices=*/false);
         return success();
       })
       .Case<ArgSortOp>([&](ArgSortOp sort) {
-        translateSort(sort, sort.getInput(), sort.getDim(), sort.getDescending(), sort.getIsUnsigned(), /*indices=*/true);
+        translateSort(sort, sort.getInput(), sort.getDim(), sort.getDescending(), sort.getIsUnsigned(),
+                      /*indices=*/true);
         return success();
       })
       .Case<SliceOp>(always(&Translator::translateSlice))

@@ -35,8 +35,9 @@ void Translator::pointwise(Value oldResult, ArrayRef<PointOperand> operands, Bod
   unsigned dimCount = kept.dims.size();
   Type element = type.getElementType();
 
-  // Memory is read in order. Where all arrays are transposed alike the loops follow them and the result is transposed as well,
-  // which costs nothing until somebody wants it in its own order; otherwise transposed arrays are put in order first.
+  // Memory is read in order. Where all arrays are transposed alike the loops follow them and the result is transposed
+  // as well, which costs nothing until somebody wants it in its own order; otherwise transposed arrays are put in order
+  // first.
   AffineMap followed = commonOrder(operands, type);
   if (followed)
     for (unsigned loop = 0; loop < dimCount; ++loop) {
@@ -157,8 +158,8 @@ static Value createToInteger(OpBuilder &b, Location loc, Value x, IntegerType ty
   return arith::SelectOp::create(b, loc, isSmall, integer(least), result);
 }
 
-/// f64 to bf16, rounded once: by way of an f32 that is rounded to odd, which no tie survives. (LLVM would call a function that
-/// the compiler libraries of many systems lack.)
+/// f64 to bf16, rounded once: by way of an f32 that is rounded to odd, which no tie survives. (LLVM would call a
+/// function that the compiler libraries of many systems lack.)
 static Value narrowToBf16(OpBuilder &b, Location loc, Value x) {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
   Value near = arith::TruncFOp::create(b, loc, f32, x), back = arith::ExtFOp::create(b, loc, x.getType(), near);

@@ -19,9 +19,11 @@ TypedAttr reductionIdentity(OpBuilder &builder, ReductionKind kind, Type type) {
   case ReductionKind::And:
     return floating ? TypedAttr(builder.getFloatAttr(type, 1.0)) : TypedAttr(builder.getIntegerAttr(type, 1));
   case ReductionKind::Max:
-    return floating ? TypedAttr(infinity(true)) : TypedAttr(builder.getIntegerAttr(type, APInt::getSignedMinValue(width)));
+    return floating ? TypedAttr(infinity(true))
+                    : TypedAttr(builder.getIntegerAttr(type, APInt::getSignedMinValue(width)));
   case ReductionKind::Min:
-    return floating ? TypedAttr(infinity(false)) : TypedAttr(builder.getIntegerAttr(type, APInt::getSignedMaxValue(width)));
+    return floating ? TypedAttr(infinity(false))
+                    : TypedAttr(builder.getIntegerAttr(type, APInt::getSignedMaxValue(width)));
   case ReductionKind::MinU:
     return builder.getIntegerAttr(type, APInt::getMaxValue(width));
   default:
@@ -38,9 +40,11 @@ Value combine(OpBuilder &b, Location loc, ReductionKind kind, Value lhs, Value r
   case ReductionKind::Prod:
     return floating ? Value(arith::MulFOp::create(b, loc, lhs, rhs)) : Value(arith::MulIOp::create(b, loc, lhs, rhs));
   case ReductionKind::Max:
-    return floating ? Value(arith::MaximumFOp::create(b, loc, lhs, rhs)) : Value(arith::MaxSIOp::create(b, loc, lhs, rhs));
+    return floating ? Value(arith::MaximumFOp::create(b, loc, lhs, rhs))
+                    : Value(arith::MaxSIOp::create(b, loc, lhs, rhs));
   case ReductionKind::Min:
-    return floating ? Value(arith::MinimumFOp::create(b, loc, lhs, rhs)) : Value(arith::MinSIOp::create(b, loc, lhs, rhs));
+    return floating ? Value(arith::MinimumFOp::create(b, loc, lhs, rhs))
+                    : Value(arith::MinSIOp::create(b, loc, lhs, rhs));
   case ReductionKind::MaxU:
     return arith::MaxUIOp::create(b, loc, lhs, rhs);
   case ReductionKind::MinU:
@@ -132,7 +136,8 @@ void Translator::translateReduce(ReduceOp op) {
     views[op.getInput()].map = b.getMultiDimIdentityMap(type.getRank());
     input = operandFor(op.getInput(), loops.dims, kept.exprs, loc);
   }
-  // The loops run in the order of the array's memory: reducing a transposed array reduces the array along other dimensions.
+  // The loops run in the order of the array's memory: reducing a transposed array reduces the array along other
+  // dimensions.
   AffineMap resultMap = loops.resultMap(b.getContext());
   if (input.map.isPermutation()) {
     AffineMap toLoops = inversePermutation(input.map);
@@ -150,12 +155,12 @@ void Translator::translateReduce(ReduceOp op) {
   Value identity = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, running));
   Value init = linalg::FillOp::create(b, loc, identity, empty(loc, sizesLeft, running)).getResult(0);
   SmallVector<AffineMap> maps{input.map, resultMap};
-  auto generic = linalg::GenericOp::create(
-      b, loc, init.getType(), input.base, init, maps, loops.iterators(),
-      [&](OpBuilder &builder, Location at, ValueRange elements) {
-        Value value = widen(builder, at, elements[0], running);
-        linalg::YieldOp::create(builder, at, combine(builder, at, kind, value, elements[1]));
-      });
+  auto generic =
+      linalg::GenericOp::create(b, loc, init.getType(), input.base, init, maps, loops.iterators(),
+                                [&](OpBuilder &builder, Location at, ValueRange elements) {
+                                  Value value = widen(builder, at, elements[0], running);
+                                  linalg::YieldOp::create(builder, at, combine(builder, at, kind, value, elements[1]));
+                                });
   Value result = generic.getResult(0);
   Type logical = resultType.getElementType();
   // The result's dimensions of size 1 were no loops.
@@ -186,8 +191,8 @@ void Translator::translateReduce(ReduceOp op) {
   setView(op, result, AffineMap::get(resultType.getRank(), 0, exprs, b.getContext()));
 }
 
-// The extremum, then the lowest position that holds it: two reductions that both vectorize. An extremum that is NaN is held
-// where the element is NaN.
+// The extremum, then the lowest position that holds it: two reductions that both vectorize. An extremum that is NaN is
+// held where the element is NaN.
 void Translator::translateArgReduce(ArgReduceOp op) {
   Location loc = op.getLoc();
   ReductionKind kind = op.getKind();
@@ -209,19 +214,21 @@ void Translator::translateArgReduce(ArgReduceOp op) {
   };
   AffineMap full = b.getMultiDimIdentityMap(rank), reducedMap = loops.resultMap(b.getContext());
   Value init = fill(reductionIdentity(b, kind, stored(element)));
-  Value extremum = linalg::GenericOp::create(b, loc, init.getType(), array, init, ArrayRef{full, reducedMap}, loops.iterators(),
-                                             [&](OpBuilder &builder, Location at, ValueRange e) {
-                                               linalg::YieldOp::create(builder, at, combine(builder, at, kind, e[0], e[1]));
-                                             })
-                       .getResult(0);
+  Value extremum =
+      linalg::GenericOp::create(b, loc, init.getType(), array, init, ArrayRef{full, reducedMap}, loops.iterators(),
+                                [&](OpBuilder &builder, Location at, ValueRange e) {
+                                  linalg::YieldOp::create(builder, at, combine(builder, at, kind, e[0], e[1]));
+                                })
+          .getResult(0);
   Value none = fill(b.getI32IntegerAttr(std::numeric_limits<int32_t>::max()));
   Value position =
       linalg::GenericOp::create(
-          b, loc, none.getType(), ValueRange{array, extremum}, none, ArrayRef{full, reducedMap, reducedMap}, loops.iterators(),
+          b, loc, none.getType(), ValueRange{array, extremum}, none, ArrayRef{full, reducedMap, reducedMap},
+          loops.iterators(),
           [&](OpBuilder &builder, Location at, ValueRange e) {
             Value here = isa<FloatType>(element)
-                             // Unordered or equal: an ordinary element never compares so with an extremum that is a number,
-                             // and a NaN extremum does so with every element, hence the second test.
+                             // Unordered or equal: an ordinary element never compares so with an extremum that is a
+                             // number, and a NaN extremum does so with every element, hence the second test.
                              ? Value(arith::CmpFOp::create(builder, at, arith::CmpFPredicate::UEQ, e[0], e[1]))
                              : Value(arith::CmpIOp::create(builder, at, CmpIPredicate::eq, e[0], e[1]));
             if (isa<FloatType>(element)) {
@@ -288,17 +295,17 @@ void Translator::translateDot(DotOp op) {
   Value zero = arith::ConstantOp::create(b, loc, cast<TypedAttr>(b.getZeroAttr(running)));
   Value init = linalg::FillOp::create(b, loc, zero, empty(loc, resultSizes, running)).getResult(0);
   maps.push_back(resultMap);
-  Value result = linalg::GenericOp::create(
-                     b, loc, init.getType(), inputs, init, maps, loops.iterators(),
-                     [&](OpBuilder &builder, Location at, ValueRange elements) {
-                       unsigned input = 0;
-                       Value l = widen(builder, at, lhs.isScalar() ? lhs.base : elements[input++], running);
-                       Value r = widen(builder, at, rhs.isScalar() ? rhs.base : elements[input++], running);
-                       Value product = combine(builder, at, ReductionKind::Prod, l, r);
-                       linalg::YieldOp::create(builder, at,
-                                               combine(builder, at, ReductionKind::Sum, elements.back(), product));
-                     })
-                     .getResult(0);
+  Value result =
+      linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps, loops.iterators(),
+                                [&](OpBuilder &builder, Location at, ValueRange elements) {
+                                  unsigned input = 0;
+                                  Value l = widen(builder, at, lhs.isScalar() ? lhs.base : elements[input++], running);
+                                  Value r = widen(builder, at, rhs.isScalar() ? rhs.base : elements[input++], running);
+                                  Value product = combine(builder, at, ReductionKind::Prod, l, r);
+                                  linalg::YieldOp::create(
+                                      builder, at, combine(builder, at, ReductionKind::Sum, elements.back(), product));
+                                })
+          .getResult(0);
   if (resultType.getRank() == 0) {
     Value value = tensor::ExtractOp::create(b, loc, result, ValueRange());
     return set(op, running == element ? value : Value(arith::TruncFOp::create(b, loc, element, value)));
@@ -322,14 +329,16 @@ static Value scanLine(OpBuilder &b, Location loc, ReductionKind kind, Type runni
   Value identity = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, running));
   Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
   Value length = tensor::DimOp::create(b, loc, line, 0);
-  auto loop = scf::ForOp::create(b, loc, zero, length, one, ValueRange{identity, destination},
-                                 [&](OpBuilder &builder, Location at, Value i, ValueRange carried) {
-                                   Value value = widen(builder, at, tensor::ExtractOp::create(builder, at, line, i), running);
-                                   Value sum = combine(builder, at, kind, carried[0], value);
-                                   Value narrow = running == element ? sum : Value(arith::TruncFOp::create(builder, at, element, sum));
-                                   Value updated = tensor::InsertOp::create(builder, at, narrow, carried[1], i);
-                                   scf::YieldOp::create(builder, at, ValueRange{sum, updated});
-                                 });
+  auto loop =
+      scf::ForOp::create(b, loc, zero, length, one, ValueRange{identity, destination},
+                         [&](OpBuilder &builder, Location at, Value i, ValueRange carried) {
+                           Value value = widen(builder, at, tensor::ExtractOp::create(builder, at, line, i), running);
+                           Value sum = combine(builder, at, kind, carried[0], value);
+                           Value narrow =
+                               running == element ? sum : Value(arith::TruncFOp::create(builder, at, element, sum));
+                           Value updated = tensor::InsertOp::create(builder, at, narrow, carried[1], i);
+                           scf::YieldOp::create(builder, at, ValueRange{sum, updated});
+                         });
   return loop.getResult(1);
 }
 
@@ -348,15 +357,16 @@ void Translator::scanRows(ScanOp op, Value array, Value destination) {
   counts.push_back(all.back());
   auto lineType = RankedTensorType::get({type.getDimSize(rank - 1)}, type.getElementType());
   Value line = tensor::ExtractSliceOp::create(inner, loc, lineType, array, offsets, counts, strides);
-  Value into = tensor::ExtractSliceOp::create(inner, loc, lineType, loop.getRegionIterArgs()[0], offsets, counts, strides);
+  Value into =
+      tensor::ExtractSliceOp::create(inner, loc, lineType, loop.getRegionIterArgs()[0], offsets, counts, strides);
   Value scanned = scanLine(inner, loc, op.getKind(), running, line, into);
   OpBuilder atEnd = OpBuilder::atBlockEnd(loop.getTerminator().getBody());
   tensor::ParallelInsertSliceOp::create(atEnd, loc, scanned, loop.getRegionIterArgs()[0], offsets, counts, strides);
   set(op, loop.getResult(0));
 }
 
-// A loop along the dimension. Each step adds a slice to the one before it; the slices are whole arrays of the other dimensions, so
-// that the step vectorizes unless there are none.
+// A loop along the dimension. Each step adds a slice to the one before it; the slices are whole arrays of the other
+// dimensions, so that the step vectorizes unless there are none.
 void Translator::translateScan(ScanOp op) {
   Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(op.getType());
@@ -387,26 +397,29 @@ void Translator::translateScan(ScanOp op) {
   Value slice = tensor::ExtractSliceOp::create(b, loc, sliceType, array, offsets, counts, strides);
   // In place: the running slice is the destination's own element.
   Value before = loop.getRegionIterArg(0);
-  Value sum = linalg::GenericOp::create(b, loc, before.getType(), slice, before, ArrayRef{full, full}, parallel,
-                                        [&](OpBuilder &builder, Location at, ValueRange e) {
-                                          Value value = widen(builder, at, e[0], running);
-                                          linalg::YieldOp::create(builder, at, combine(builder, at, op.getKind(), e[1], value));
-                                        })
-                  .getResult(0);
+  Value sum =
+      linalg::GenericOp::create(b, loc, before.getType(), slice, before, ArrayRef{full, full}, parallel,
+                                [&](OpBuilder &builder, Location at, ValueRange e) {
+                                  Value value = widen(builder, at, e[0], running);
+                                  linalg::YieldOp::create(builder, at, combine(builder, at, op.getKind(), e[1], value));
+                                })
+          .getResult(0);
   Value part = sum;
   if (running != element)
-    part = linalg::GenericOp::create(b, loc, sliceType, sum, empty(loc, others, element), ArrayRef{full, full}, parallel,
-                                     [&](OpBuilder &builder, Location at, ValueRange e) {
-                                       Value narrow = arith::TruncFOp::create(builder, at, element, e[0]);
-                                       linalg::YieldOp::create(builder, at, narrow);
-                                     })
-               .getResult(0);
+    part =
+        linalg::GenericOp::create(b, loc, sliceType, sum, empty(loc, others, element), ArrayRef{full, full}, parallel,
+                                  [&](OpBuilder &builder, Location at, ValueRange e) {
+                                    Value narrow = arith::TruncFOp::create(builder, at, element, e[0]);
+                                    linalg::YieldOp::create(builder, at, narrow);
+                                  })
+            .getResult(0);
   Value updated = tensor::InsertSliceOp::create(b, loc, part, loop.getRegionIterArg(1), offsets, counts, strides);
   scf::YieldOp::create(b, loc, ValueRange{sum, updated});
   set(op, loop.getResult(1));
 }
 
-// A loop over the indices in row-major order, so that repeated ones combine in order and the bits depend on nothing else.
+// A loop over the indices in row-major order, so that repeated ones combine in order and the bits depend on nothing
+// else.
 void Translator::translateScatter(ScatterOp op) {
   Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(op.getType());
@@ -448,14 +461,15 @@ void Translator::translateScatter(ScatterOp op) {
     offsets[dim] = row;
     counts[dim] = b.getIndexAttr(1);
     // The update's part: the dimensions before `dim`, the point, the dimensions after.
-    SmallVector<OpFoldResult> partOffsets(updatesType.getRank(), b.getIndexAttr(0)), partCounts = all,
-                                                                                     ones(updatesType.getRank(), b.getIndexAttr(1));
+    SmallVector<OpFoldResult> partOffsets(updatesType.getRank(), b.getIndexAttr(0)),
+        partCounts = all, ones(updatesType.getRank(), b.getIndexAttr(1));
     partCounts.erase(partCounts.begin() + dim);
     partCounts.insert(partCounts.begin() + dim, indexRank, b.getIndexAttr(1));
     for (auto [i, value] : llvm::enumerate(point))
       partOffsets[dim + i] = value;
-    Value part = indexRank ? Value(tensor::ExtractSliceOp::create(b, loc, sliceType, updates, partOffsets, partCounts, ones))
-                           : updates;
+    Value part = indexRank
+                     ? Value(tensor::ExtractSliceOp::create(b, loc, sliceType, updates, partOffsets, partCounts, ones))
+                     : updates;
     Value old = tensor::ExtractSliceOp::create(b, loc, sliceType, carried, offsets, counts, strides);
     AffineMap full = b.getMultiDimIdentityMap(rank - 1);
     SmallVector<IteratorType> parallel(rank - 1, IteratorType::parallel);

@@ -57,7 +57,8 @@ LogicalResult CallOp::verify() {
   if (tensors)
     for (auto [output, result] : llvm::zip(getOutputs(), getResults()))
       if (output.getType() != result.getType())
-        return emitOpError("has a destination of type ") << output.getType() << " with a result of type " << result.getType();
+        return emitOpError("has a destination of type ")
+               << output.getType() << " with a result of type " << result.getType();
   if (entry->returnsPointer && !isa<LLVM::LLVMPointerType>(getResults().back().getType()))
     return emitOpError("expected a pointer as the last result");
   return success();
@@ -117,7 +118,8 @@ FailureOr<BufferLikeType> CallOp::getBufferType(Value value, const Bufferization
 }
 
 /// A dense buffer as large as `buffer`.
-static FailureOr<Value> allocateLike(OpBuilder &builder, Location loc, Value buffer, const BufferizationOptions &options) {
+static FailureOr<Value> allocateLike(OpBuilder &builder, Location loc, Value buffer,
+                                     const BufferizationOptions &options) {
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<Value> sizes;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
@@ -126,7 +128,8 @@ static FailureOr<Value> allocateLike(OpBuilder &builder, Location loc, Value buf
   return options.createAlloc(builder, loc, MemRefType::get(type.getShape(), type.getElementType()), sizes);
 }
 
-LogicalResult CallOp::bufferize(RewriterBase &rewriter, const BufferizationOptions &options, BufferizationState &state) {
+LogicalResult CallOp::bufferize(RewriterBase &rewriter, const BufferizationOptions &options,
+                                BufferizationState &state) {
   Location loc = getLoc();
   // The runtime wants dense arrays, where bufferization may have chosen views with strides.
   SmallVector<Value> inputs;

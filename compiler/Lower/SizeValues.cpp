@@ -15,7 +15,8 @@ static Value zeroLike(OpBuilder &builder, Location loc, Value value) {
 
 Value createFloorMod(OpBuilder &builder, Location loc, Value lhs, Value rhs) {
   Value rest = arith::RemSIOp::create(builder, loc, lhs, rhs), zero = zeroLike(builder, loc, lhs);
-  Value differ = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, arith::XOrIOp::create(builder, loc, rest, rhs), zero);
+  Value differ = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                       arith::XOrIOp::create(builder, loc, rest, rhs), zero);
   Value nonzero = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, rest, zero);
   Value adjust = arith::AndIOp::create(builder, loc, differ, nonzero);
   return arith::SelectOp::create(builder, loc, adjust, arith::AddIOp::create(builder, loc, rest, rhs), rest);
@@ -25,7 +26,8 @@ Value createFloorDiv(OpBuilder &builder, Location loc, Value lhs, Value rhs) {
   // The quotient is corrected, not the dividend: `lhs - mod` may overflow where the quotient does not.
   Value quotient = arith::DivSIOp::create(builder, loc, lhs, rhs), zero = zeroLike(builder, loc, lhs);
   Value rest = arith::SubIOp::create(builder, loc, lhs, arith::MulIOp::create(builder, loc, quotient, rhs));
-  Value differ = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, arith::XOrIOp::create(builder, loc, rest, rhs), zero);
+  Value differ = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                       arith::XOrIOp::create(builder, loc, rest, rhs), zero);
   Value nonzero = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, rest, zero);
   Value adjust = arith::AndIOp::create(builder, loc, differ, nonzero);
   Value one = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(lhs.getType(), 1));

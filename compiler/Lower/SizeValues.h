@@ -31,7 +31,8 @@ public:
   };
   /// The divisions of a polynomial that nothing in scope has checked yet; from now on they count as checked.
   llvm::SmallVector<Division> takeUnchecked(const Size &size, mlir::Location loc);
-  /// Whether the size of a dimension may be negative, and nothing in scope has checked it yet; from now on it counts as checked.
+  /// Whether the size of a dimension may be negative, and nothing in scope has checked it yet; from now on it counts as
+  /// checked.
   bool takeUncheckedSign(const Size &size);
 
 private:
@@ -40,7 +41,8 @@ private:
     mlir::Block *block = nullptr;
     mlir::Operation *last = nullptr; ///< new values go after it, or to the block's start when it is null
     llvm::StringMap<mlir::Value> symbols, values;
-    llvm::StringMap<char> checked; ///< texts of what was checked within this level's scope: `q` for a quotient, `q >= 0`
+    llvm::StringMap<char>
+        checked; ///< texts of what was checked within this level's scope: `q` for a quotient, `q >= 0`
   };
   Level &levelOf(const Size &size);
   mlir::Value build(mlir::OpBuilder &builder, const Size &size, mlir::Location loc);

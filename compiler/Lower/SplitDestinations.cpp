@@ -1,7 +1,7 @@
 // `pmap-split-destinations`: gives every op that writes over a filled array a filled array of its own.
 //
-// Common subexpression elimination merges equal fills, and hoisting moves them out of loops. Bufferization must then copy the
-// one fill for each op that accumulates into it, which reads and writes memory where filling only writes.
+// Common subexpression elimination merges equal fills, and hoisting moves them out of loops. Bufferization must then
+// copy the one fill for each op that accumulates into it, which reads and writes memory where filling only writes.
 #include "compiler/Lower/Passes.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 
@@ -13,7 +13,8 @@ namespace {
 /// A structured op that only writes constants, or what it computes from indices, into a fresh array.
 bool isFill(Operation *op) {
   auto structured = dyn_cast_or_null<linalg::LinalgOp>(op);
-  return structured && structured->getNumResults() == 1 && structured.getNumParallelLoops() == structured.getNumLoops() &&
+  return structured && structured->getNumResults() == 1 &&
+         structured.getNumParallelLoops() == structured.getNumLoops() &&
          llvm::none_of(structured.getDpsInputs(), [](Value input) { return isa<TensorType>(input.getType()); }) &&
          structured.getDpsInits()[0].getDefiningOp<tensor::EmptyOp>() &&
          !structured.payloadUsesValueFromOperand(structured.getDpsInitOperand(0));

@@ -1,8 +1,9 @@
 // The translation of functions from the pmap dialect to linalg on plain tensors.
 //
-// It walks the old program once and builds the new one beside it. What an old value has become is a `View`: a plain tensor
-// or scalar, and the map by which the old value's dimensions index it. Broadcasts and transposes only change the map, so that they
-// cost nothing and end up in the operand maps of whatever consumes them; ops that need the array itself ask for `tensor`.
+// It walks the old program once and builds the new one beside it. What an old value has become is a `View`: a plain
+// tensor or scalar, and the map by which the old value's dimensions index it. Broadcasts and transposes only change the
+// map, so that they cost nothing and end up in the operand maps of whatever consumes them; ops that need the array
+// itself ask for `tensor`.
 #pragma once
 
 #include "compiler/Dialect/IR/PmapOps.h"
@@ -40,9 +41,9 @@ public:
 private:
   // --- Program structure (PmapToLinalg.cpp, ControlFlow.cpp)
   mlir::LogicalResult translateFunction(mlir::func::FuncOp old);
-  /// Translates the ops of `old` at the builder's insertion point, the terminator apart, whose new operands are appended
-  /// to `yielded`. Every distributed value made there, and every one among the block's arguments, owns a reference, which is
-  /// given back after its last use or handed on by the terminator.
+  /// Translates the ops of `old` at the builder's insertion point, the terminator apart, whose new operands are
+  /// appended to `yielded`. Every distributed value made there, and every one among the block's arguments, owns a
+  /// reference, which is given back after its last use or handed on by the terminator.
   mlir::LogicalResult translateBlock(mlir::Block &old, llvm::SmallVectorImpl<mlir::Value> &yielded);
   mlir::LogicalResult translate(mlir::Operation *op);
   mlir::LogicalResult translateScalarOp(mlir::Operation *op);
@@ -51,8 +52,8 @@ private:
   mlir::LogicalResult translateWhile(mlir::scf::WhileOp op);
   mlir::LogicalResult translateIf(mlir::scf::IfOp op);
 
-  /// Translates `old` at the end of `block`, `arguments` standing for its own, and ends it by `terminate`, which gets what
-  /// the old terminator's operands have become.
+  /// Translates `old` at the end of `block`, `arguments` standing for its own, and ends it by `terminate`, which gets
+  /// what the old terminator's operands have become.
   mlir::LogicalResult translateRegion(mlir::Block &old, mlir::Block &block, mlir::ValueRange arguments,
                                       llvm::function_ref<void(llvm::ArrayRef<mlir::Value>)> terminate);
 
@@ -68,8 +69,8 @@ private:
   mlir::LogicalResult translateArrayForEach(const IndexSpace &space);
   /// Adds a comprehension's indices to a space, whose outer indices its bounds must not depend on.
   void extend(IndexSpace &space, ForEachOp op);
-  /// Makes an element whose position follows the point an input; false where it does not. `readInOrder` permutes the array
-  /// where the point runs through it against the order of memory.
+  /// Makes an element whose position follows the point an input; false where it does not. `readInOrder` permutes the
+  /// array where the point runs through it against the order of memory.
   bool addInput(ExtractOp extract, const IndexSpace &space, KernelInputs &kernel, bool readInOrder);
   /// Computes a reduction of an elementwise comprehension for all points, as one op, and makes it an input.
   void addReduction(ReduceOp reduce, const IndexSpace &space, KernelInputs &kernel);
@@ -78,7 +79,8 @@ private:
   /// A reduction of a comprehension as a loop over scalars; what the loop carried out is left in `reduced`.
   mlir::LogicalResult reduceInLoop(
       mlir::Operation *op, ForEachOp forEach, llvm::ArrayRef<mlir::Value> init,
-      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value element, mlir::Value i, mlir::ValueRange carried)> step);
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value element, mlir::Value i, mlir::ValueRange carried)>
+          step);
   mlir::LogicalResult translateReduceInLoop(ReduceOp op, ForEachOp forEach);
   mlir::LogicalResult translateArgReduceInLoop(ArgReduceOp op, ForEachOp forEach);
   /// The new value of an index that is the same at every point, or null.
@@ -107,6 +109,7 @@ private:
                                               llvm::function_ref<mlir::Value(int64_t)> index)>;
   /// The value `body` computes for every point of the result from the operands' elements and the point's indices.
   void pointwise(mlir::Value oldResult, llvm::ArrayRef<PointOperand> operands, Body body);
+  /// The order in memory that all arrays of the result's rank share, when it is not the result's own; null otherwise.
   mlir::AffineMap commonOrder(llvm::ArrayRef<PointOperand> operands, mlir::RankedTensorType type);
   mlir::LogicalResult translateElementwise(mlir::Operation *op);
   mlir::LogicalResult translateConstant(mlir::arith::ConstantOp op);
@@ -129,7 +132,8 @@ private:
   void translateReshape(ReshapeOp op);
   void translateConcat(ConcatOp op);
   void translatePad(PadOp op);
-  void translateSort(mlir::Operation *op, mlir::Value input, int64_t dim, bool descending, bool isUnsigned, bool indices);
+  void translateSort(mlir::Operation *op, mlir::Value input, int64_t dim, bool descending, bool isUnsigned,
+                     bool indices);
   void translateSlice(SliceOp op);
   void translateUpdateSlice(UpdateSliceOp op);
   void translateExtract(ExtractOp op);
@@ -137,8 +141,8 @@ private:
 
   // --- Checks and scalars (Checks.cpp)
   /// Fails at run time when `bad` holds. `text` is the site's text.
-  void failIf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value bad, int32_t kind, llvm::ArrayRef<mlir::Value> values,
-              llvm::StringRef text = "");
+  void failIf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value bad, int32_t kind,
+              llvm::ArrayRef<mlir::Value> values, llvm::StringRef text = "");
   void translateCheckedIndex(CheckedIndexOp op);
   void translateFromIndex(FromIndexOp op);
   void translateBindSize(BindSizeOp op);
@@ -146,7 +150,8 @@ private:
                   llvm::ArrayRef<int64_t> strides);
   /// Fails when an element of the divisor is 0.
   void checkDivisor(mlir::Operation *op, mlir::Value oldDivisor);
-  /// Fails when an index is not below `size`; then gives the error the first such index in row-major order.
+  /// Fails when an index is not below `size`. Of several bad ones the error tells the largest, read as unsigned: a
+  /// negative one before one that is too large.
   void checkIndices(mlir::Operation *op, mlir::Value oldIndices, bool isUnsigned, mlir::Value size, int64_t dim);
   bool isWithin(mlir::Value oldIndex, mlir::Value oldSize);
 
@@ -168,11 +173,11 @@ private:
   mlir::Value toStored(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element);
   mlir::Value fromStored(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element, mlir::Type type);
 
-  /// The array with the dimensions of its memory in the order of the old value's, for ops that would otherwise step through
-  /// memory with large strides.
+  /// Makes the old value's array one whose memory is in the order of its dimensions, for ops that would otherwise step
+  /// through memory with large strides.
   void straighten(mlir::Value old);
-  /// A view's base as an operand of an op over `dimCount` dimensions, `exprs` being what the view's dimensions are there. A base
-  /// whose every dimension is 0 becomes the scalar; constants are gone from the map.
+  /// A view's base as an operand of an op over `dimCount` dimensions, `exprs` being what the view's dimensions are
+  /// there. A base whose every dimension is 0 becomes the scalar; constants are gone from the map.
   struct Operand {
     mlir::Value base; ///< a tensor indexed by `map`, or a scalar
     mlir::AffineMap map;
@@ -213,8 +218,8 @@ private:
   int64_t mapCount = 0;
   /// Distributed values whose last use is the op being translated.
   llvm::DenseSet<mlir::Value> dying;
-  /// Checks of a comprehension's body that were done before it; ops whose results are set already; ops of which nothing is
-  /// wanted; comprehensions that become part of the reduction that uses them.
+  /// Checks of a comprehension's body that were done before it; ops whose results are set already; ops of which nothing
+  /// is wanted; comprehensions that become part of the reduction that uses them.
   llvm::DenseSet<mlir::Operation *> hoisted, preset, skipped, deferred;
   llvm::SmallVector<mlir::Value> reduced;
 };

@@ -41,7 +41,8 @@ SmallVector<Type> Translator::convert(TypeRange types) {
 
 void Translator::setView(Value old, Value base, AffineMap map) {
   // Making the array later, at this place, must find its sizes above this place.
-  if (auto type = dyn_cast<RankedTensorType>(old.getType()); type && !(isa<TensorType>(base.getType()) && map.isIdentity()))
+  if (auto type = dyn_cast<RankedTensorType>(old.getType());
+      type && !(isa<TensorType>(base.getType()) && map.isIdentity()))
     (void)mixedSizes(type, old.getLoc());
   Block *block = b.getInsertionBlock();
   Operation *anchor = b.getInsertionPoint() == block->begin() ? nullptr : &*std::prev(b.getInsertionPoint());
@@ -157,10 +158,12 @@ Translator::Operand Translator::inOrder(Operand operand, Location loc) {
     extents.push_back(tensor::getMixedSize(b, loc, operand.base, dim));
   }
   auto i32 = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(b, loc, value, 32); };
-  SmallVector<Value> scalars{i32(type.getElementTypeBitWidth() / 8), i32(type.getRank()), constants.table(b, loc, perm)};
+  SmallVector<Value> scalars{i32(type.getElementTypeBitWidth() / 8), i32(type.getRank()),
+                             constants.table(b, loc, perm)};
   Value destination = empty(loc, extents, type.getElementType());
   Value result =
-      rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_permute", scalars, operand.base, destination).getResult(0);
+      rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_permute", scalars, operand.base, destination)
+          .getResult(0);
   return {result, AffineMap::get(operand.map.getNumDims(), 0, exprs, b.getContext())};
 }
 
@@ -231,7 +234,8 @@ Value Translator::size(const Size &size, Location loc) {
     Value divisor = arith::SelectOp::create(b, loc, isZero, one, division.denominator);
     Value rest = arith::RemSIOp::create(b, loc, division.numerator, divisor);
     Value uneven = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, rest, zero);
-    failIf(b, loc, arith::OrIOp::create(b, loc, isZero, uneven), PMAP_FAIL_INEXACT, {division.numerator, division.denominator});
+    failIf(b, loc, arith::OrIOp::create(b, loc, isZero, uneven), PMAP_FAIL_INEXACT,
+           {division.numerator, division.denominator});
   }
   return sizes.get(size, loc);
 }

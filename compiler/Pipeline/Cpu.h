@@ -1,7 +1,7 @@
 // The CPU target as a list of passes: the pmap dialect in, the LLVM dialect out.
 //
-// The pipeline has two halves that meet at linalg on plain tensors (docs/design/contracts.md, section 4). They can be run
-// apart, which is what `--emit linalg` and the tests of each half do.
+// The pipeline has two halves that meet at linalg on plain tensors (docs/design/contracts.md, section 4). They can be
+// run apart, which is what `--emit linalg` and the tests of each half do.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ class OpPassManager;
 
 namespace pmap {
 
-/// What the code generator may assume about the machine and what the user asked for. The number of threads is no option:
-/// the compiled code asks the runtime, and its results do not depend on it.
+/// What the code generator may assume about the machine and what the user asked for. The number of threads is no
+/// option: the compiled code asks the runtime, and its results do not depend on it.
 struct CpuOptions {
   /// The LLVM names of the CPU and of its features (`znver3`, `+avx2,+fma`); empty for the generic x86-64.
   std::string cpu, features;
