@@ -41,7 +41,7 @@ void countLive(int64_t bytes) {
 /// Four classes per doubling from 64 bytes: at most a quarter of a block is unused.
 int64_t classBytes(int sizeClass) { return (int64_t)(4 + sizeClass % 4) << (sizeClass / 4 + 4); }
 
-int classOf(int64_t bytes) {
+[[maybe_unused]] int classOf(int64_t bytes) {
   if (bytes <= 64)
     return 0;
   int log = 63 - __builtin_clzll((uint64_t)bytes);
@@ -106,7 +106,7 @@ BlockHeader *mapLarge(int64_t bytes) {
   return block;
 }
 
-BlockHeader *allocateLarge(int64_t bytes) {
+[[maybe_unused]] BlockHeader *allocateLarge(int64_t bytes) {
   int64_t unit = 4096;
   bytes = (bytes + unit - 1) & ~(unit - 1);
   LargeCache &cache = largeCache();
