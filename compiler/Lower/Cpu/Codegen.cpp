@@ -83,13 +83,15 @@ bool resolveCpuTarget(StringRef name, CpuTarget &target, std::string &error) {
     target.cpu = name.str();
     target.features.clear();
   }
-  std::unique_ptr<MCSubtargetInfo> info(
-      host->createMCSubtargetInfo(Triple(sys::getProcessTriple()), target.cpu, target.features));
-  if (!info || !info->isCPUStringValid(target.cpu)) {
+  Triple triple(sys::getProcessTriple());
+  // Asked of the generic CPU first, because LLVM itself prints a line about a name that it does not know.
+  std::unique_ptr<MCSubtargetInfo> generic(host->createMCSubtargetInfo(triple, "", ""));
+  if (!generic || !generic->isCPUStringValid(target.cpu)) {
     error = "unknown CPU '" + name.str() + "'";
     return false;
   }
-  bool isX86 = Triple(sys::getProcessTriple()).isX86();
+  std::unique_ptr<MCSubtargetInfo> info(host->createMCSubtargetInfo(triple, target.cpu, target.features));
+  bool isX86 = triple.isX86();
   target.vectorBits = 128;
   if (isX86 && info->checkFeatures("+avx512f,+avx512vl,+avx512bw,+avx512dq"))
     target.vectorBits = 512;
