@@ -98,8 +98,13 @@ struct ReduceOfBroadcast : OpRewritePattern<ReduceOp> {
       return failure();
     Location loc = op.getLoc();
     Size count(1);
-    for (int64_t dim : op.getDims())
-      count *= sizeOf(op.getInput().getType(), dim);
+    for (int64_t dim : op.getDims()) {
+      Size size = sizeOf(op.getInput().getType(), dim);
+      // Making the array checks that its sizes are not negative; without it nothing would.
+      if (!size.provablyNonNegative())
+        return failure();
+      count *= size;
+    }
     SmallVector<int64_t> dims;
     for (int64_t dim : broadcast.getDims())
       dims.push_back(dim - llvm::count_if(op.getDims(), [&](int64_t dropped) { return dropped < dim; }));
