@@ -12,10 +12,14 @@ using namespace pmap;
 
 namespace {
 
-// An innermost pmap.grad, or null.
-GradOp findInnermost(Operation *root) {
+using GradOps = llvm::SmallPtrSet<Operation *, 4>;
+
+// An innermost pmap.grad, or null; none of those that failed, nor one around them.
+GradOp findInnermost(Operation *root, const GradOps &failures) {
   GradOp found;
   root->walk<WalkOrder::PostOrder>([&](GradOp op) {
+    if (llvm::any_of(failures, [&](Operation *failed) { return op->isAncestor(failed); }))
+      return WalkResult::advance();
     found = op;
     return WalkResult::interrupt();
   });
@@ -76,15 +80,22 @@ struct DifferentiatePass : PassWrapper<DifferentiatePass, OperationPass<ModuleOp
 
   void runOnOperation() override {
     SymbolNames names(getOperation());
-    while (GradOp op = findInnermost(getOperation())) {
+    // One that fails does not keep the others from being tried, so that a user sees all of the errors at once.
+    GradOps failures;
+    while (GradOp op = findInnermost(getOperation(), failures)) {
       auto outer = op->getParentOfType<GradOp>();
-      if (failed(appendGradients(op, names)))
-        return signalPassFailure();
+      if (failed(appendGradients(op, names))) {
+        unmarkMasked(getOperation());
+        failures.insert(op);
+        continue;
+      }
       inlineBody(op);
       unmarkMasked(getOperation());
-      if (outer)
+      if (outer && failures.empty())
         simplify(outer);
     }
+    if (!failures.empty())
+      return signalPassFailure();
     removeStopGradients(getOperation());
   }
 };
