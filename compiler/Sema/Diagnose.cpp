@@ -137,6 +137,13 @@ void Elaborator::noteDType(Report &report, const Value &value) {
     ssa = next;
   }
   SourceRange range = ssa ? rangeOf(ssa.getLoc()) : SourceRange();
+  // The fields of a record that is a parameter all stand at its name, which tells nothing of one of them.
+  if (auto argument = dyn_cast_or_null<mlir::BlockArgument>(ssa);
+      argument && value.range().isValid() &&
+      any_of(argument.getOwner()->getArguments(), [&](mlir::BlockArgument other) {
+        return other != argument && other.getLoc() == argument.getLoc() && isa<mlir::RankedTensorType>(other.getType());
+      }))
+    range = value.range();
   if (!range.isValid())
     range = value.range();
   if (range.isValid())
