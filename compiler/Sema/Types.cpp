@@ -125,7 +125,8 @@ std::optional<Size> Elaborator::sizeInType(const ast::Expr &e, const TypeContext
     }
     if (quiet)
       return std::nullopt;
-    if (in.canBind)
+    // A type's own sizes are those of its head; that a parameter has the type does not bind others.
+    if (in.canBind && !in.arguments)
       error(Code::E0413, e.range, "the size '" + name->name + "' stands nowhere alone, so no argument gives it a value")
           .note(SourceRange(),
                 "a size is bound where it is a whole dimension of a parameter, as in f32[" + name->name + "]");
