@@ -321,6 +321,7 @@ public:
   //===--- Expressions (one file per theme)
   //--------------------------------------------------------------------------===//
   Value nameExpression(const ast::NameExpr &e);
+  Value foreignModule(const ast::FieldExpr &e, const ast::NameExpr &module);
   Value fieldExpression(const ast::FieldExpr &e);
   Value numberExpression(const ast::NumberExpr &e);
   Value unaryExpression(const ast::UnaryExpr &e);

@@ -96,6 +96,9 @@ LoadedModule *Elaborator::importModule(const ast::ImportItem &import, LoadedModu
   }
   if (!isBeside && library.empty()) {
     Report report = error(Code::E0202, import.moduleRange, "no module '" + import.module + "' is found");
+    if (import.module == "numpy" || import.module == "jax" || import.module == "math")
+      report.note(SourceRange(),
+                  "the functions of arrays are part of the language and need no module: 'sum(x)', 'exp(x)'");
     report.note(SourceRange(), "looked for " + beside.str());
     for (const std::string &folder : options.libraryPaths)
       if (!import.isPath)

@@ -236,6 +236,14 @@ void SyntaxErrors::addHint(DiagnosticBuilder &builder, PmapParser &parser, antlr
     builder.note("a whole module is imported: 'import nn', then 'nn.relu'");
     return;
   }
+  if (type == PmapParser::FOR && expected.contains(size_t(PmapParser::RBRACKET))) {
+    builder.note("in a comprehension the loop comes first: '[for i in n: x[i]]'");
+    return;
+  }
+  if (type == PmapParser::IF && first != got && expected.contains(size_t(PmapParser::SEP))) {
+    builder.note("a choice is written 'if c { a } else { b }'; for arrays of conditions there is 'where(c, a, b)'");
+    return;
+  }
   size_t rule = parser.getContext()->getRuleIndex();
   bool inArguments = expected.contains(size_t(PmapParser::RPAREN)) && rule == PmapParser::RuleExpr;
   bool inCondition = expected.contains(size_t(PmapParser::LBRACE)) && rule == PmapParser::RuleBlock &&
