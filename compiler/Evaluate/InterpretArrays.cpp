@@ -1,12 +1,13 @@
 // What one device does alone: operations without regions and without communication.
+#include "compiler/Dialect/IR/NeedsElements.h"
 #include "compiler/Evaluate/ArrayOps.h"
 #include "compiler/Evaluate/Elementwise.h"
 #include "compiler/Evaluate/Interpreter.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "pmap/runtime.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -63,7 +64,8 @@ NDArray Interpreter::constant(Attribute value, Type type, ArrayRef<int64_t> shap
 
 bool Interpreter::checkIndices(Operation *op, unsigned device, const NDArray &indices, bool isUnsigned, int64_t dim,
                                int64_t size) {
-  // Where several are wrong the largest is told, negative ones counting as larger than all others: what compiled code finds.
+  // Where several are wrong the largest is told, negative ones counting as larger than all others: what compiled code
+  // finds.
   int64_t worst = 0;
   for (int64_t i = 0; i < indices.count(); ++i) {
     int64_t index = isUnsigned ? int64_t(indices.unsignedInteger(i)) : indices.integer(i);
@@ -106,7 +108,8 @@ static bool fits(int64_t value, Type type, bool isUnsigned) {
 }
 
 static std::string dtypeText(Type type, bool isUnsigned) {
-  return (isUnsigned ? "u" : "i") + std::to_string(cast<RankedTensorType>(type).getElementType().getIntOrFloatBitWidth());
+  return (isUnsigned ? "u" : "i") +
+         std::to_string(cast<RankedTensorType>(type).getElementType().getIntOrFloatBitWidth());
 }
 
 void Interpreter::runPrint(PrintOp op, unsigned device) {
@@ -146,7 +149,11 @@ void Interpreter::runLocal(Operation *op, unsigned device, SmallVectorImpl<NDArr
 
       // Whole arrays.
       .Case([&](BroadcastOp op) { give(broadcast(operands[0], shape, op.getDims())); })
-      .Case([&](ReduceOp op) { give(reduce(operands[0], kindOf(op.getKind()), op.getDims())); })
+      .Case([&](ReduceOp op) {
+        if (operands[0].count() != 0 || countOf(shape) == 0 || !needsElements(op))
+          return give(reduce(operands[0], kindOf(op.getKind()), op.getDims()));
+        fail(op, device, PMAP_FAIL_EMPTY, 0, 0, 0, nameOfExtremum(op));
+      })
       .Case([&](ArgReduceOp op) {
         ReduceKind kind = kindOf(op.getKind());
         if (operands[0].dim(op.getDim()) != 0)
@@ -156,7 +163,8 @@ void Interpreter::runLocal(Operation *op, unsigned device, SmallVectorImpl<NDArr
       })
       .Case([&](ScanOp op) { give(scan(operands[0], kindOf(op.getKind()), op.getDim())); })
       .Case([&](DotOp op) {
-        give(dot(operands[0], operands[1], op.getLhsBatch(), op.getRhsBatch(), op.getLhsContract(), op.getRhsContract()));
+        give(dot(operands[0], operands[1], op.getLhsBatch(), op.getRhsBatch(), op.getLhsContract(),
+                 op.getRhsContract()));
       })
       .Case([&](TransposeOp op) { give(transpose(operands[0], op.getPerm())); })
       .Case([&](ReshapeOp op) {

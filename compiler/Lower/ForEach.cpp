@@ -1,5 +1,6 @@
 // Comprehensions. A scalar body, whatever loops and branches it holds, is a `linalg.generic` over the index space; a
 // body that makes arrays is an `scf.forall`.
+#include "compiler/Dialect/IR/NeedsElements.h"
 #include "compiler/Lower/IndexSpace.h"
 #include "compiler/Lower/Translator.h"
 #include "pmap/runtime.h"
@@ -227,6 +228,8 @@ void Translator::addReduction(ReduceOp reduce, const IndexSpace &space, KernelIn
   Type element = stored(cast<RankedTensorType>(reduce.getType()).getElementType());
   if (element.isF16() || element.isBF16())
     return;
+  if (needsElements(reduce))
+    checkHasElements(reduce, ArrayRef(whole.bounds).drop_front(space.rank()), space.bounds);
   Value identity = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, element));
   Value init = linalg::FillOp::create(b, loc, identity, empty(loc, space.sizes, element)).getResult(0);
   SmallVector<AffineExpr> kept;
@@ -305,6 +308,9 @@ LogicalResult Translator::translateReduceInLoop(ReduceOp op, ForEachOp forEach) 
   Type element = cast<RankedTensorType>(op.getType()).getElementType();
   bool widens = element.isF16() || element.isBF16();
   Type running = widens ? Type(b.getF32Type()) : element;
+  SmallVector<Value> bounds = plain(forEach.getBounds());
+  if (needsElements(op))
+    checkHasElements(op, bounds, {});
   Value init = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, running));
   LogicalResult result = reduceInLoop(op, forEach, init, [&](Value value, Value, ValueRange carried) {
     if (widens)

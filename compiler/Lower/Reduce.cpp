@@ -1,4 +1,5 @@
 // Reductions, contractions, scans and scatters.
+#include "compiler/Dialect/IR/NeedsElements.h"
 #include "compiler/Lower/Translator.h"
 #include "pmap/runtime.h"
 
@@ -102,11 +103,34 @@ static bool coversLoops(unsigned dims, ArrayRef<AffineMap> maps) {
   return seen.all();
 }
 
+void Translator::checkHasElements(ReduceOp op, ArrayRef<Value> reduced, ArrayRef<Value> kept) {
+  Location loc = op.getLoc();
+  auto product = [&](ArrayRef<Value> sizes) {
+    Value count = index(1, loc);
+    for (Value size : sizes)
+      count = arith::MulIOp::create(b, loc, count, size);
+    return count;
+  };
+  Value bad = arith::CmpIOp::create(b, loc, CmpIPredicate::eq, product(reduced), index(0, loc));
+  if (!kept.empty()) {
+    Value some = arith::CmpIOp::create(b, loc, CmpIPredicate::ne, product(kept), index(0, loc));
+    bad = arith::AndIOp::create(b, loc, bad, some);
+  }
+  failIf(b, loc, bad, PMAP_FAIL_EMPTY, {}, nameOfExtremum(op));
+}
+
 void Translator::translateReduce(ReduceOp op) {
   Location loc = op.getLoc();
   ReductionKind kind = op.getKind();
   auto type = cast<RankedTensorType>(op.getInput().getType()), resultType = cast<RankedTensorType>(op.getType());
   Type element = stored(type.getElementType()), running = accumulator(kind, element);
+  if (needsElements(op) &&
+      llvm::any_of(op.getDims(), [&](int64_t dim) { return !sizeOf(type, dim).provablyPositive(); })) {
+    SmallVector<Value> reduced, left;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      (llvm::is_contained(op.getDims(), dim) ? reduced : left).push_back(dimSize(type, dim, loc));
+    checkHasElements(op, reduced, left);
+  }
   // Loops over dimensions of size 1 are left out.
   Kept kept = keptDims(type);
   Reduction loops{static_cast<unsigned>(kept.dims.size()), {}};

@@ -122,6 +122,8 @@ private:
 
   // --- Reductions and contractions (Reduce.cpp)
   void translateReduce(ReduceOp op);
+  /// Fails where a reduction that needs elements combines none, and there is a point of its result (of a size in `kept`).
+  void checkHasElements(ReduceOp op, llvm::ArrayRef<mlir::Value> reduced, llvm::ArrayRef<mlir::Value> kept);
   void translateArgReduce(ArgReduceOp op);
   void translateDot(DotOp op);
   void translateScan(ScanOp op);

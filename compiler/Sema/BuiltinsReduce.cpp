@@ -1,5 +1,6 @@
 // Reductions and scans over dimensions.
 
+#include "compiler/Dialect/IR/NeedsElements.h"
 #include "compiler/Sema/Builtins.h"
 
 using namespace pmap;
@@ -71,7 +72,10 @@ Value extremum(CallContext &c) {
                        "`" + c.builtin.name + "` over dimension " + std::to_string(dim) + " of size 0 has no value");
   Emit m(c);
   auto kind = c.builtin.name == "max" ? maxKind(r->x.dtype) : minKind(r->x.dtype);
-  return finish(c, m, *r, m.reduce(kind, r->x.ssa, r->dims), r->x.dtype);
+  mlir::Value result = m.reduce(kind, r->x.ssa, r->dims);
+  if (llvm::any_of(r->dims, [&](int64_t dim) { return !sizes[dim].provablyPositive(); }))
+    setNeedsElements(result.getDefiningOp<ReduceOp>());
+  return finish(c, m, *r, result, r->x.dtype);
 }
 
 Value anyOrAll(CallContext &c) {

@@ -1,4 +1,5 @@
 // Verifiers and folders of the size ops and the doors between tensors and scf.
+#include "compiler/Dialect/IR/NeedsElements.h"
 #include "compiler/Dialect/IR/VerifyHelpers.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -55,6 +56,8 @@ llvm::StringSet<> boundAround(Operation *op) {
 } // namespace
 
 Speculation::Speculatability pmap::speculatabilityWhereSizesAreKnown(Operation *op) {
+  if (needsElements(op))
+    return Speculation::NotSpeculatable;
   std::optional<llvm::StringSet<>> bound;
   bool known = true;
   visitMentioned(op, [&](StringRef symbol) {
