@@ -22,6 +22,8 @@ Value pad(CallContext &c) {
   Operand x = arguments.array("x");
   if (!x || !c["widths"])
     return Value::error();
+  if (x.rank() == 0)
+    return c.e.error(Code::E0403, x.range, "`pad` needs an array with at least one dimension, got a scalar");
   SmallVector<Value, 4> outer = arguments.sequence(c["widths"]);
   auto isList = [](const Value &v) { return v.is(ValueKind::List) || v.is(ValueKind::Tuple); };
   bool perDimension = isList(c["widths"]) && !outer.empty() && isList(outer[0]);
@@ -102,6 +104,8 @@ Value roll(CallContext &c) {
     dim = *given;
   }
   Sizes sizes = m.sizes(array);
+  if (sizes[dim].isConstant(0))
+    return arrayOf(c, flat ? m.reshape(array, original) : array, x);
   mlir::Value result;
   const auto *literal = c["shift"].as<IntValue>();
   auto whole = sizes[dim].constant();

@@ -278,6 +278,10 @@ mlir::Value Emit::reshape(mlir::Value array, ArrayRef<Size> sizes) {
   auto result = withSizes(type, sizes);
   if (result == type)
     return array;
+  // A scalar of an array whose size is not known to be 1 goes by way of one element, where the count is checked.
+  bool single = llvm::all_of(e.sizesOf(array), [](const Size &size) { return size.isConstant(1); });
+  if (sizes.empty() && !single)
+    array = ReshapeOp::create(builder, loc, withSizes(type, Size(1)), array);
   return ReshapeOp::create(builder, loc, result, array);
 }
 
