@@ -31,11 +31,13 @@ CORES = len(os.sched_getaffinity(0))
 MIB = 1 << 20
 
 
-def interleave(*actions, runs=RUNS):
-    """The median seconds of each action; an action returns its own seconds, or None to be timed from outside."""
+def interleave(*actions, runs=RUNS, pause=0.0):
+    """The median seconds of each action; an action returns its own seconds, or None to be timed from outside. `pause` seconds
+    pass before each: OpenBLAS's threads keep their cores busy for some time after a call, and would slow whoever comes next."""
     times = [[] for _ in actions]
     for _ in range(runs + 1):
         for action, seconds in zip(actions, times):
+            time.sleep(pause)
             start = time.perf_counter()
             own = action()
             seconds.append(own if own is not None else time.perf_counter() - start)
@@ -220,7 +222,8 @@ def bench_matmul(scratch):
                               f"in:{name}:{n}x{n}", f"in:{name}:{n}x{n}", "out:2")
             direct = direct_blas(dtype, n)
             a, b, c = direct.arrays
-            ours, blas, numpy = interleave(harness.ask("run"), direct, lambda: np.matmul(a, b, out=c) is None or None)
+            ours, blas, numpy = interleave(harness.ask("run"), direct, lambda: np.matmul(a, b, out=c) is None or None,
+                                           pause=0.15)
             harness.close()
             best = min(blas, numpy)
             rate = 2 * n**3 / ours / 1e9
