@@ -81,6 +81,7 @@ def main():
     build = os.path.abspath(options.build)
     if options.sanitizer == "asan":
         os.environ.setdefault("ASAN_OPTIONS", ASAN_OPTIONS)
+        os.environ.setdefault("LSAN_OPTIONS", f"suppressions={ROOT}/test/leaks.txt:print_suppressions=0")
 
     lit = (0, 0) if options.units else run_lit(build, options)
     google = run_google_tests(build, options)
