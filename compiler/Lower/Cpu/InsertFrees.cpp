@@ -77,7 +77,9 @@ private:
       Value alias = aliases.pop_back_val();
       for (OpOperand &use : alias.getUses()) {
         Operation *user = use.getOwner();
-        if (isView(user))
+        // The shape that a reshape reads is no part of what it gives.
+        bool isShape = isa<memref::ReshapeOp>(user) && use.getOperandNumber() != 0;
+        if (isView(user) && !isShape)
           for (Value result : user->getResults())
             if (seen.insert(result).second)
               aliases.push_back(result);

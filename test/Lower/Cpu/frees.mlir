@@ -71,3 +71,20 @@ func.func @small() -> f32 {
   %r = memref.load %a[] : memref<f32>
   return %r : f32
 }
+
+// The shape that a reshape reads does not live on in its result.
+// CHECK-LABEL: func.func @shape_of_reshape
+// CHECK: memref.alloca() {{.*}} : memref<2xindex>
+// CHECK: %[[R:.*]] = memref.reshape
+// CHECK: return %[[R]]
+func.func @shape_of_reshape(%n: index) -> memref<?x?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = memref.alloc(%n) : memref<?xf32>
+  func.call @use(%a) : (memref<?xf32>) -> ()
+  %s = memref.alloc() : memref<2xindex>
+  memref.store %c1, %s[%c0] : memref<2xindex>
+  memref.store %n, %s[%c1] : memref<2xindex>
+  %r = memref.reshape %a(%s) : (memref<?xf32>, memref<2xindex>) -> memref<?x?xf32>
+  return %r : memref<?x?xf32>
+}
