@@ -68,6 +68,16 @@ void ReplSession::report() {
   compiler.diagnostics.clear();
 }
 
+/// Whether the entry failed only because its value is one that no program returns, a function. Its messages are then dropped:
+/// they speak of the `main` that the session made.
+bool ReplSession::onlyAtCompileTime() {
+  if (compiler.diagnostics.errorCount() != 1 ||
+      llvm::none_of(compiler.diagnostics.all(), [](const Diagnostic &d) { return d.code == Code::E0508; }))
+    return false;
+  compiler.diagnostics.clear();
+  return true;
+}
+
 std::unique_ptr<ast::BlockExpr> ReplSession::parseBlock(const std::string &text) {
   const SourceFile *file = compiler.sources.addText("<repl:" + std::to_string(++entries) + ">", text + "\n\n");
   ReplInput input = parseExpressionOrItem(*file, compiler.diagnostics);
@@ -224,6 +234,8 @@ bool ReplSession::run(const std::string &text, ast::BlockExpr &block, bool quiet
   std::vector<std::string> results = program->results;
   std::vector<const SessionLeaf *> inputs = program->inputs;
   takeBack(*program, &block);
+  if (onlyAtCompileTime())
+    llvm::errs() << "the value is a function: keep it with `let f = ...`, or call it\n";
   report();
   if (!compiled)
     return false;
@@ -303,6 +315,10 @@ void ReplSession::showType(const std::string &text) {
   auto program = compose(*block, showsValue);
   auto module = compiler.elaborate(*program->module);
   takeBack(*program, block.get());
+  if (onlyAtCompileTime()) {
+    llvm::outs() << "a function\n";
+    return;
+  }
   report();
   if (!module)
     return;

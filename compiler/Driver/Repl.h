@@ -55,6 +55,7 @@ private:
   bool addItems(std::vector<ast::ItemPtr> added);
   bool run(const std::string &text, ast::BlockExpr &block, bool quiet);
   std::unique_ptr<ast::BlockExpr> parseBlock(const std::string &text);
+  bool onlyAtCompileTime();
   void report();
 
   RunOptions options;
