@@ -40,7 +40,7 @@ config.environment["PMAPC_VERIFY"] = "1"
 config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 config.environment["EXAMPLES"] = os.path.join(root, "examples")
 config.environment["OPENBLAS_NUM_THREADS"] = "1"
-for name in ("HOME", "TMPDIR", "OPENBLAS_CORETYPE", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+for name in ("CC", "HOME", "TMPDIR", "OPENBLAS_CORETYPE", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 

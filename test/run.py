@@ -79,6 +79,9 @@ def main():
     parser.add_argument("--units", action="store_true", help="the GoogleTest programs only")
     options = parser.parse_args()
     build = os.path.abspath(options.build)
+    if options.sanitizer:
+        # The instrumented runtime needs the support library of the compiler that instrumented it.
+        os.environ["CC"] = "clang-22"
     if options.sanitizer == "asan":
         os.environ.setdefault("ASAN_OPTIONS", ASAN_OPTIONS)
         os.environ.setdefault("LSAN_OPTIONS", f"suppressions={ROOT}/test/leaks.txt:print_suppressions=0")
