@@ -13,7 +13,7 @@ using namespace mlir;
 
 namespace pmap::evaluate {
 
-static ReduceKind kindOf(ReductionKind kind) {
+ReduceKind kindOf(ReductionKind kind) {
   switch (kind) {
   case ReductionKind::Sum:
   case ReductionKind::Mean:

@@ -274,23 +274,6 @@ bool Interpreter::allHere(Operation *op, ArrayRef<StringRef> axes, Devices &acti
   return true;
 }
 
-static ReduceKind kindOf(ReductionKind kind) {
-  switch (kind) {
-  case ReductionKind::Prod:
-    return ReduceKind::Prod;
-  case ReductionKind::Max:
-    return ReduceKind::Max;
-  case ReductionKind::Min:
-    return ReduceKind::Min;
-  case ReductionKind::MaxU:
-    return ReduceKind::MaxUnsigned;
-  case ReductionKind::MinU:
-    return ReduceKind::MinUnsigned;
-  default:
-    return ReduceKind::Sum;
-  }
-}
-
 static NDArray convertReal(const NDArray &x, Element element) {
   NDArray result(element, x.shape());
   for (int64_t i = 0; i < x.count(); ++i)

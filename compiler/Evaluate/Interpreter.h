@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/Dialect/IR/PmapOps.h"
+#include "compiler/Evaluate/ArrayOps.h"
 #include "compiler/Evaluate/Evaluate.h"
 #include "compiler/Support/Size.h"
 #include "llvm/ADT/DenseMap.h"
@@ -10,6 +11,9 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace pmap::evaluate {
+
+/// How an op of the dialect combines elements; a mean sums, and its caller divides.
+ReduceKind kindOf(ReductionKind kind);
 
 /// Devices, by their flat rank in the mesh.
 using Devices = llvm::SmallVector<unsigned, 8>;
