@@ -2,7 +2,7 @@
 //
 // It is what `--target ref` runs and the oracle of the numeric tests, so it shares no code with the lowering or with the
 // runtime's collectives, and prefers the obvious to the fast. It runs a module before or after simplification; only
-// `pmap.grad` must be gone (`pmap-differentiate`).
+// `pmap.grad` must be gone (`pmap-transform`).
 //
 // How it counts: elementwise operations round once per operation to the element's dtype; sums, products and contractions
 // within a device accumulate in long double and round once; collectives combine in flat rank order in the dtype (f16 and

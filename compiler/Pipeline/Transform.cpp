@@ -5,7 +5,7 @@
 #include "mlir/Pass/PassManager.h"
 
 void pmap::buildTransformPipeline(mlir::OpPassManager &pm) {
-  pm.addPass(createDifferentiatePass());
+  pm.addPass(createTransformPass());
   // A derivative's collectives sit where the forward code put values, so (V6) is checked on what came out.
   pm.addPass(createCheckVariancePass());
   pm.addPass(createSimplifyPass());

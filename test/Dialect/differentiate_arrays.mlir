@@ -1,5 +1,5 @@
 // Array ops and their transposes.
-// RUN: %pmap-opt %s --pmap-differentiate --pmap-simplify | FileCheck %s
+// RUN: %pmap-opt %s --pmap-transform --pmap-simplify | FileCheck %s
 
 !mat = tensor<?x?xf32, #pmap.layout<["n", "d"], []>>
 !vec = tensor<?xf32, #pmap.layout<["d"], []>>

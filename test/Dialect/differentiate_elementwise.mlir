@@ -1,5 +1,5 @@
 // The rules of arith and math; their numbers are checked by test/numeric/gradients_elementwise.pmap.
-// RUN: %pmap-opt %s --pmap-differentiate --canonicalize | FileCheck %s
+// RUN: %pmap-opt %s --pmap-transform --canonicalize | FileCheck %s
 
 // CHECK-LABEL: func.func @product
 // CHECK-SAME: %[[X:.*]]: tensor<f32>, %[[Y:.*]]: tensor<f32>

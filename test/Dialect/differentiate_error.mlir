@@ -1,4 +1,4 @@
-// RUN: %pmap-opt %s --pmap-differentiate --split-input-file --verify-diagnostics
+// RUN: %pmap-opt %s --pmap-transform --split-input-file --verify-diagnostics
 
 func.func @while(%x: tensor<f32>) -> tensor<f32> {
   %one = arith.constant dense<1.0> : tensor<f32>

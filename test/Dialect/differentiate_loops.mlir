@@ -1,5 +1,5 @@
 // Loops and branches.
-// RUN: %pmap-opt %s --pmap-differentiate --pmap-simplify | FileCheck %s
+// RUN: %pmap-opt %s --pmap-transform --pmap-simplify | FileCheck %s
 
 // The forward loop stacks what it carries; the backward loop reads it from the last trip on.
 // CHECK-LABEL: func.func @for

@@ -1,5 +1,5 @@
 // Collectives and their transposes (G2).
-// RUN: %pmap-opt %s --pmap-differentiate --pmap-simplify | FileCheck %s
+// RUN: %pmap-opt %s --pmap-transform --pmap-simplify | FileCheck %s
 
 !local = tensor<?xf32, #pmap.layout<["n"], ["a"]>>
 !scalar = tensor<f32, #pmap.layout<[], ["a"]>>

@@ -58,7 +58,7 @@ inline Expr operator/(double a, Expr b) { return b.number(a) / b; }
 /// `condition` (of i1) chooses element by element.
 Expr select(Expr condition, Expr a, Expr b);
 
-/// On an op that `pmap-differentiate` is about to ask for its pullback: its result reaches a `where` that may not take
+/// On an op that `pmap-transform` is about to ask for its pullback: its result reaches a `where` that may not take
 /// it, so that a zero cotangent must give zero whatever the derivative is (it may be infinite or NaN there).
 constexpr llvm::StringLiteral kMaskedAttr = "pmap.masked";
 /// cotangent * derivative; zero where the cotangent is zero if `op` is marked as masked.

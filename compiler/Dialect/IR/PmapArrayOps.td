@@ -4,7 +4,7 @@
 
 include "compiler/Dialect/IR/PmapOpBase.td"
 
-def Pmap_BroadcastOp : Pmap_PureOp<"broadcast", [Differentiable]> {
+def Pmap_BroadcastOp : Pmap_PureOp<"broadcast", [Differentiable, Batchable]> {
   let summary = "stretches an array to a larger shape";
   let description = [{
     Dimension k of the operand becomes dimension `dims[k]` of the result. A dimension of literal size 1 stretches; every
@@ -31,7 +31,7 @@ def Pmap_BroadcastOp : Pmap_PureOp<"broadcast", [Differentiable]> {
   let hasFolder = 1;
 }
 
-def Pmap_ReduceOp : Pmap_PureOp<"reduce", [Differentiable]> {
+def Pmap_ReduceOp : Pmap_PureOp<"reduce", [Differentiable, Batchable]> {
   let summary = "combines the elements along some dimensions, which are dropped";
   let description = [{
     `sum` and `prod` of an empty dimension are 0 and 1, `max` and `min` the least and greatest value of the dtype. `max`
@@ -55,7 +55,7 @@ def Pmap_ReduceOp : Pmap_PureOp<"reduce", [Differentiable]> {
   let hasFolder = 1;
 }
 
-def Pmap_ArgReduceOp : Pmap_CheckedOp<"arg_reduce"> {
+def Pmap_ArgReduceOp : Pmap_CheckedOp<"arg_reduce", [Batchable]> {
   let summary = "the position of the extremum along one dimension";
   let description = [{
     Ties take the lowest index and the first NaN wins, as in NumPy. An empty dimension is a run-time error.
@@ -75,7 +75,7 @@ def Pmap_ArgReduceOp : Pmap_CheckedOp<"arg_reduce"> {
   let builders = [OpBuilder<(ins "::pmap::ReductionKind":$kind, "::mlir::Value":$input, "int64_t":$dim)>];
 }
 
-def Pmap_ScanOp : Pmap_PureOp<"scan", [Differentiable, AllTypesMatch<["input", "result"]>]> {
+def Pmap_ScanOp : Pmap_PureOp<"scan", [Differentiable, Batchable, AllTypesMatch<["input", "result"]>]> {
   let summary = "the running sum or product along one dimension, inclusive";
   let description = [{
     ```mlir
@@ -91,7 +91,7 @@ def Pmap_ScanOp : Pmap_PureOp<"scan", [Differentiable, AllTypesMatch<["input", "
   let assemblyFormat = "$kind $input `dim` $dim attr-dict `:` type($input)";
 }
 
-def Pmap_DotOp : Pmap_PureOp<"dot", [Differentiable]> {
+def Pmap_DotOp : Pmap_PureOp<"dot", [Differentiable, Batchable]> {
   let summary = "a general contraction (dot_general)";
   let description = [{
     The result's dimensions are the batch dimensions, then what is left of `lhs`, then what is left of `rhs`. f16 and
@@ -121,7 +121,7 @@ def Pmap_DotOp : Pmap_PureOp<"dot", [Differentiable]> {
   ];
 }
 
-def Pmap_TransposeOp : Pmap_PureOp<"transpose", [Differentiable]> {
+def Pmap_TransposeOp : Pmap_PureOp<"transpose", [Differentiable, Batchable]> {
   let summary = "permutes the dimensions";
   let description = [{
     Dimension k of the result is dimension `perm[k]` of the operand.
@@ -142,7 +142,7 @@ def Pmap_TransposeOp : Pmap_PureOp<"transpose", [Differentiable]> {
   let hasFolder = 1;
 }
 
-def Pmap_ReshapeOp : Pmap_CheckedOp<"reshape", [Differentiable]> {
+def Pmap_ReshapeOp : Pmap_CheckedOp<"reshape", [Differentiable, Batchable]> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{
     Where the element counts are not provably equal, they are compared at run time.
@@ -161,7 +161,7 @@ def Pmap_ReshapeOp : Pmap_CheckedOp<"reshape", [Differentiable]> {
   let hasFolder = 1;
 }
 
-def Pmap_ConcatOp : Pmap_PureOp<"concat", [Differentiable]> {
+def Pmap_ConcatOp : Pmap_PureOp<"concat", [Differentiable, Batchable]> {
   let summary = "arrays one after the other along a dimension";
   let description = [{
     ```mlir
@@ -180,7 +180,7 @@ def Pmap_ConcatOp : Pmap_PureOp<"concat", [Differentiable]> {
   let hasFolder = 1;
 }
 
-def Pmap_ReverseOp : Pmap_PureOp<"reverse", [Differentiable, AllTypesMatch<["input", "result"]>]> {
+def Pmap_ReverseOp : Pmap_PureOp<"reverse", [Differentiable, Batchable, AllTypesMatch<["input", "result"]>]> {
   let summary = "reverses the order along some dimensions";
   let description = [{
     ```mlir
@@ -213,7 +213,7 @@ def Pmap_IotaOp : Pmap_PureOp<"iota"> {
   let assemblyFormat = "`dim` $dim attr-dict `:` type($result)";
 }
 
-def Pmap_PadOp : Pmap_PureOp<"pad", [Differentiable]> {
+def Pmap_PadOp : Pmap_PureOp<"pad", [Differentiable, Batchable]> {
   let summary = "puts margins around an array";
   let description = [{
     `low` and `high` are size polynomials, one per dimension; the margins hold the scalar `value`.
@@ -235,7 +235,7 @@ def Pmap_PadOp : Pmap_PureOp<"pad", [Differentiable]> {
   }];
 }
 
-def Pmap_SortOp : Pmap_PureOp<"sort", [Differentiable, AllTypesMatch<["input", "result"]>]> {
+def Pmap_SortOp : Pmap_PureOp<"sort", [Differentiable, Batchable, AllTypesMatch<["input", "result"]>]> {
   let summary = "sorts along one dimension, stably";
   let description = [{
     NaN is greater than every number. `unsigned` orders integers as unsigned.
@@ -253,7 +253,7 @@ def Pmap_SortOp : Pmap_PureOp<"sort", [Differentiable, AllTypesMatch<["input", "
   let assemblyFormat = "$input `dim` $dim attr-dict `:` type($input)";
 }
 
-def Pmap_ArgSortOp : Pmap_PureOp<"argsort"> {
+def Pmap_ArgSortOp : Pmap_PureOp<"argsort", [Batchable]> {
   let summary = "the permutation that sorts along one dimension, stably";
   let description = [{
     ```mlir
@@ -270,7 +270,7 @@ def Pmap_ArgSortOp : Pmap_PureOp<"argsort"> {
   let assemblyFormat = "$input `dim` $dim attr-dict `:` type($input) `->` type($result)";
 }
 
-def Pmap_CastOp : Pmap_CheckedOp<"cast", [Differentiable]> {
+def Pmap_CastOp : Pmap_CheckedOp<"cast", [Differentiable, Batchable]> {
   let summary = "the same array under other sizes, compared at run time";
   let description = [{
     What `x :> f32[m]` means. A size that differs is a run-time error.

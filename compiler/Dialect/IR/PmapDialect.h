@@ -18,6 +18,10 @@
 #define GET_TYPEDEF_CLASSES
 #include "compiler/Dialect/IR/PmapTypes.h.inc"
 
+namespace pmap {
+struct Batch; // Batch.h
+} // namespace pmap
+
 #include "compiler/Dialect/IR/PmapInterfaces.h.inc"
 
 namespace pmap {

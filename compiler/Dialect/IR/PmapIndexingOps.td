@@ -49,7 +49,7 @@ def Pmap_ExtractOp : Pmap_PureOp<"extract", [Differentiable]> {
   let hasFolder = 1;
 }
 
-def Pmap_SliceOp : Pmap_CheckedOp<"slice", [Differentiable]> {
+def Pmap_SliceOp : Pmap_CheckedOp<"slice", [Differentiable, Batchable]> {
   let summary = "a rectangular part of an array";
   let description = [{
     Element i of the result along a dimension is element `offset + i * stride` of the array. The sizes are the result
@@ -76,7 +76,7 @@ def Pmap_SliceOp : Pmap_CheckedOp<"slice", [Differentiable]> {
   let hasFolder = 1;
 }
 
-def Pmap_UpdateSliceOp : Pmap_CheckedOp<"update_slice", [Differentiable]> {
+def Pmap_UpdateSliceOp : Pmap_CheckedOp<"update_slice", [Differentiable, Batchable]> {
   let summary = "an array with a rectangular part replaced";
   let description = [{
     Pure; done in place where the old array is dead. Bounds are checked as in `pmap.slice`.
@@ -105,7 +105,7 @@ def Pmap_UpdateSliceOp : Pmap_CheckedOp<"update_slice", [Differentiable]> {
   let hasFolder = 1;
 }
 
-def Pmap_GatherOp : Pmap_CheckedOp<"gather", [Differentiable]> {
+def Pmap_GatherOp : Pmap_CheckedOp<"gather", [Differentiable, Batchable]> {
   let summary = "the parts of an array that integer indices name";
   let description = [{
     Dimension `dim` of the array is replaced by the dimensions of `indices`. An index out of range is a run-time error.
@@ -126,7 +126,7 @@ def Pmap_GatherOp : Pmap_CheckedOp<"gather", [Differentiable]> {
   let builders = [OpBuilder<(ins "::mlir::Value":$input, "::mlir::Value":$indices, "int64_t":$dim, CArg<"bool", "false">:$isUnsigned)>];
 }
 
-def Pmap_ScatterOp : Pmap_CheckedOp<"scatter", [Differentiable]> {
+def Pmap_ScatterOp : Pmap_CheckedOp<"scatter", [Differentiable, Batchable]> {
   let summary = "adds updates into the parts of an array that integer indices name";
   let description = [{
     The transpose of `pmap.gather`: `updates` has the type that gathering would give, and each part is combined with what

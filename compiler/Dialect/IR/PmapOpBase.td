@@ -35,6 +35,8 @@ class Pmap_CollectiveOp<string mnemonic, list<Trait> traits = []> : Pmap_Op<mnem
     MemoryEffects<[MemRead<Pmap_CommResource>, MemWrite<Pmap_CommResource>]>,
     DeclareOpInterfaceMethods<CollectiveOp>], traits)>;
 
-def Differentiable : DeclareOpInterfaceMethods<DifferentiableOp>;
+// Every op with a reverse derivative has a forward one, and a rule for rows, in the file of its theme.
+def Differentiable : DeclareOpInterfaceMethods<DifferentiableOp, ["pushforward"]>;
+def Batchable : DeclareOpInterfaceMethods<BatchableOp>;
 
 #endif

@@ -6,6 +6,8 @@ include "compiler/Dialect/IR/PmapArrayOps.td"
 include "compiler/Dialect/IR/PmapIndexingOps.td"
 include "compiler/Dialect/IR/PmapSizeOps.td"
 include "compiler/Dialect/IR/PmapRegionOps.td"
+include "compiler/Dialect/IR/PmapTransformOps.td"
 include "compiler/Dialect/IR/PmapParallelOps.td"
+include "compiler/Dialect/IR/PmapCollectiveOps.td"
 
 #endif

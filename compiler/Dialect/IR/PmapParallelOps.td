@@ -27,7 +27,7 @@ def Pmap_MapOp : Pmap_Op<"map", [IsolatedFromAbove, RecursiveMemoryEffects, Sing
     V of a yielded tensor is within the axes of the result's spec: `out: _` needs invariance (V7); (map-6) a map is not
     within a map (P1); (map-7) size arguments name axes of the mesh.
 
-    Lifespan: made by Sema and `pmap-differentiate`; removed by PmapToLinalg, which outlines the region.
+    Lifespan: made by Sema and `pmap-transform`; removed by PmapToLinalg, which outlines the region.
   }];
   let arguments = (ins Pmap_MeshAttr:$mesh, Variadic<Index>:$sizes, TypedArrayAttrBase<Pmap_SizeArgAttr, "size arguments">:$size_args,
                        Variadic<Pmap_Dist>:$inputs);
@@ -111,7 +111,7 @@ def Pmap_ToShardsOp : Pmap_Op<"to_shards", [NoMemoryEffect, Differentiable]> {
   let assemblyFormat = "$input attr-dict `:` functional-type($input, $blocks)";
 }
 
-def Pmap_WidenOp : Pmap_PureOp<"widen", [Differentiable]> {
+def Pmap_WidenOp : Pmap_PureOp<"widen", [Differentiable, Batchable]> {
   let summary = "the same value, of a type that may vary over more axes (V2)";
   let description = [{
     Costs nothing at run time. Its derivative is the sum over the added axes (G2).
@@ -134,7 +134,7 @@ def Pmap_WidenOp : Pmap_PureOp<"widen", [Differentiable]> {
   let hasFolder = 1;
 }
 
-def Pmap_AllReduceOp : Pmap_CollectiveOp<"all_reduce", [Differentiable]> {
+def Pmap_AllReduceOp : Pmap_CollectiveOp<"all_reduce", [Differentiable, Batchable]> {
   let summary = "combines values over the devices along some axes; all get the result";
   let description = [{
     Several operands are one fused collective (C4). `mean` divides by the number of devices, or of a group. With
@@ -164,7 +164,7 @@ def Pmap_AllReduceOp : Pmap_CollectiveOp<"all_reduce", [Differentiable]> {
   ];
 }
 
-def Pmap_AllGatherOp : Pmap_CollectiveOp<"all_gather", [Differentiable]> {
+def Pmap_AllGatherOp : Pmap_CollectiveOp<"all_gather", [Differentiable, Batchable]> {
   let summary = "the blocks of all devices along an axis, on all of them";
   let description = [{
     `tiled` concatenates along `dim`; otherwise the blocks are stacked along a new dimension `dim`.
@@ -184,7 +184,7 @@ def Pmap_AllGatherOp : Pmap_CollectiveOp<"all_gather", [Differentiable]> {
   let assemblyFormat = "$input `over` $axis `dim` $dim (`tiled` $tiled^)? attr-dict `:` type($input) `->` type($result)";
 }
 
-def Pmap_AxisIndexOp : Pmap_PureOp<"axis_index"> {
+def Pmap_AxisIndexOp : Pmap_PureOp<"axis_index", [Batchable]> {
   let summary = "this device's position along an axis";
   let description = [{
     ```mlir

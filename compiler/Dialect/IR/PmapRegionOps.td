@@ -4,7 +4,8 @@
 
 include "compiler/Dialect/IR/PmapOpBase.td"
 
-def Pmap_YieldOp : Pmap_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["MapOp", "ForEachOp", "GradOp"]>]> {
+def Pmap_YieldOp : Pmap_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["MapOp", "ForEachOp",
+    "GradOp", "VmapOp", "VjpOp", "JvpOp", "CheckpointOp", "CustomVjpOp"]>]> {
   let summary = "the results of a pmap region";
   let description = [{
     ```mlir
@@ -67,7 +68,7 @@ def Pmap_GradOp : Pmap_Op<"grad", [RecursiveMemoryEffects, SingleBlockImplicitTe
     scalar (G1); (grad-3) `wrt` names floating operands, each once; (grad-4) the results are the yielded types, then the
     types of the wrt operands; (grad-5) the value's V is within that of every wrt operand (G1).
 
-    Lifespan: made by Sema; removed by `pmap-differentiate`.
+    Lifespan: made by Sema; removed by `pmap-transform`.
   }];
   let arguments = (ins Variadic<Pmap_Any>:$inputs, DenseI64ArrayAttr:$wrt);
   let results = (outs Variadic<Pmap_Any>:$results);
@@ -86,14 +87,14 @@ def Pmap_GradOp : Pmap_Op<"grad", [RecursiveMemoryEffects, SingleBlockImplicitTe
   }];
 }
 
-def Pmap_StopGradientOp : Pmap_PureOp<"stop_gradient", [Differentiable, AllTypesMatch<["input", "result"]>]> {
+def Pmap_StopGradientOp : Pmap_PureOp<"stop_gradient", [Differentiable, Batchable, AllTypesMatch<["input", "result"]>]> {
   let summary = "the value, taken as a constant by derivatives";
   let description = [{
     ```mlir
     %1 = pmap.stop_gradient %x : tensor<3xf32>
     ```
 
-    Lifespan: made by Sema; removed by `pmap-differentiate` once no `pmap.grad` is left.
+    Lifespan: made by Sema; removed by `pmap-transform` once no `pmap.grad` is left.
   }];
   let arguments = (ins Pmap_Tensor:$input);
   let results = (outs Pmap_Tensor:$result);

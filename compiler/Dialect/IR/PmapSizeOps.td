@@ -36,7 +36,7 @@ def Pmap_BindSizeOp : Pmap_Op<"bind_size", [MemoryEffects<[MemWrite<Pmap_SymbolR
 
     Constraint: (bind_size-1) the symbol is a name.
 
-    Lifespan: made by Sema, for integers used as sizes, and by `pmap-differentiate`, for trip counts; removed by
+    Lifespan: made by Sema, for integers used as sizes, and by `pmap-transform`, for trip counts; removed by
     PmapToLinalg.
   }];
   let arguments = (ins Index:$value, StrAttr:$symbol);

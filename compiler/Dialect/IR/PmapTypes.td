@@ -27,11 +27,17 @@ def Pmap_DistType : Pmap_Type<"Dist", "dist"> {
   let genVerifyDecl = 1;
 }
 
+def Pmap_ResidualsType : Pmap_Type<"Residuals", "residuals"> {
+  let summary = "what the pullbacks of one pmap.vjp share";
+  let description = "A token; it holds nothing and ties a `pmap.pullback` to its `pmap.vjp`.";
+}
+
 // A dynamic dimension has a size polynomial in the layout, or there is nothing to compare it by.
 def Pmap_Tensor : Type<And<[AnyRankedTensor.predicate, CPred<"::pmap::hasKnownSizes($_self)">]>,
     "ranked tensor whose sizes are known", "::mlir::RankedTensorType">;
 def Pmap_Dist : TypeAlias<Pmap_DistType, "value distributed over a mesh">;
 def Pmap_TensorOrDist : AnyTypeOf<[Pmap_Tensor, Pmap_DistType]>;
+def Pmap_TensorOrResiduals : AnyTypeOf<[Pmap_Tensor, Pmap_ResidualsType]>;
 def Pmap_Any : AnyTypeOf<[Pmap_Tensor, Pmap_DistType, Index, I1]>;
 
 #endif

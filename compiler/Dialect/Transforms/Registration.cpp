@@ -2,7 +2,7 @@
 #include "mlir/Pass/Pass.h"
 
 void pmap::registerTransforms() {
-  mlir::registerPass(createDifferentiatePass);
+  mlir::registerPass(createTransformPass);
   mlir::registerPass(createCheckVariancePass);
   mlir::registerPass(createSimplifyPass);
 }

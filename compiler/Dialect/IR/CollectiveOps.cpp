@@ -1,0 +1,97 @@
+// Verifiers of the collectives after which devices hold different values (V4).
+#include "compiler/Dialect/IR/VerifyHelpers.h"
+
+using namespace mlir;
+using namespace pmap;
+
+namespace {
+
+SmallVector<StringAttr> axesOf(ArrayAttr names) {
+  return llvm::to_vector(names.getAsRange<StringAttr>());
+}
+
+// How many devices take part: those along the axes, or those of a group.
+FailureOr<Size> participants(Operation *op, StringRef axesNumber, StringRef groupsNumber, ArrayAttr names,
+                             std::optional<ArrayAttr> groups) {
+  SmallVector<StringAttr> axes = axesOf(names);
+  if (axes.empty() || sorted(axes).size() != axes.size())
+    return op->emitOpError() << "(" << axesNumber << ") expected axes, each once, got " << names;
+  if (!groups) {
+    Size devices(1);
+    for (StringAttr axis : axes)
+      devices *= Size::axis(axis.getValue());
+    return devices;
+  }
+  SmallVector<int64_t> seen;
+  size_t members = 0;
+  bool even = !groups->empty();
+  for (auto group : groups->getAsRange<DenseI64ArrayAttr>()) {
+    even &= members == 0 || members == group.asArrayRef().size();
+    members = group.asArrayRef().size();
+    llvm::append_range(seen, group.asArrayRef());
+  }
+  llvm::sort(seen);
+  if (axes.size() != 1 || !even || members == 0 || seen.front() < 0 ||
+      std::adjacent_find(seen.begin(), seen.end()) != seen.end())
+    return op->emitOpError() << "(" << groupsNumber << ") groups of one size partition the positions of one axis (C3), got "
+                             << *groups;
+  return Size(static_cast<int64_t>(members));
+}
+
+} // namespace
+
+SmallVector<StringAttr> ReduceScatterOp::getCollectiveAxes() { return axesOf(getAxes()); }
+
+LogicalResult ReduceScatterOp::verify() {
+  auto devices = participants(*this, "reduce_scatter-1", "reduce_scatter-5", getAxes(), getGroups());
+  RankedTensorType input = tensorType(getInput()), result = tensorType(getResult());
+  if (failed(devices) || failed(verifyDim(*this, "reduce_scatter-2", getDim(), input.getRank())))
+    return failure();
+  if (input.getElementType().isInteger(1))
+    return emitOpError() << "(reduce_scatter-6) i1 is converted to i32 first (C2)";
+  Axes vary = unionOf(varyOf(input), sorted(axesOf(getAxes())));
+  if (Axes(varyOf(result)) != vary)
+    return emitOpError() << "(reduce_scatter-4) expected V of the operand plus the axes (V4), got " << result;
+  SmallVector<Size> sizes = sizesOf(result);
+  if (static_cast<int64_t>(sizes.size()) == input.getRank())
+    sizes[getDim()] *= *devices;
+  return verifyInferred(*this, "reduce_scatter-3", withVary(input, vary),
+                        makeTensorType(result.getElementType(), sizes, vary));
+}
+
+SmallVector<StringAttr> AllToAllOp::getCollectiveAxes() { return axesOf(getAxes()); }
+
+LogicalResult AllToAllOp::verify() {
+  auto devices = participants(*this, "all_to_all-1", "all_to_all-5", getAxes(), getGroups());
+  RankedTensorType input = tensorType(getInput()), result = tensorType(getResult());
+  if (failed(devices) || failed(verifyDim(*this, "all_to_all-2", getSplit(), input.getRank())) ||
+      failed(verifyDim(*this, "all_to_all-2", getConcat(), input.getRank())))
+    return failure();
+  Axes vary = unionOf(varyOf(input), sorted(axesOf(getAxes())));
+  if (Axes(varyOf(result)) != vary)
+    return emitOpError() << "(all_to_all-4) expected V of the operand plus the axes (V4), got " << result;
+  // Both sides multiplied by the number of devices along `split`, so that no size is a quotient.
+  SmallVector<Size> expected = sizesOf(input), got = sizesOf(result);
+  expected[getConcat()] *= *devices;
+  if (got.size() == expected.size())
+    got[getSplit()] *= *devices;
+  return verifyInferred(*this, "all_to_all-3", makeTensorType(input.getElementType(), expected, vary),
+                        makeTensorType(result.getElementType(), got, vary));
+}
+
+SmallVector<StringAttr> PermuteOp::getCollectiveAxes() { return axesOf(getAxes()); }
+
+LogicalResult PermuteOp::verify() {
+  auto devices = participants(*this, "permute-1", "permute-1", getAxes(), std::nullopt);
+  if (failed(devices))
+    return failure();
+  RankedTensorType input = tensorType(getInput()), destinations = tensorType(getDestinations()), fill = tensorType(getFill());
+  Axes axes = sorted(axesOf(getAxes()));
+  if (destinations.getRank() != 1 || !destinations.getElementType().isSignlessInteger(32) ||
+      sizeOf(destinations, 0) != *devices || !isSubset(varyOf(destinations), differenceOf(varyOf(destinations), axes)))
+    return emitOpError() << "(permute-2) expected one i32 for each device, the same on all, got " << destinations;
+  if (fill.getRank() != 0 || fill.getElementType() != input.getElementType())
+    return emitOpError() << "(permute-3) expected a scalar of " << input.getElementType() << ", got " << fill;
+  Axes vary = unionOf(unionOf(varyOf(input), axes), unionOf(varyOf(destinations), varyOf(fill)));
+  return verifyInferred(*this, "permute-4", withVary(input, vary), getResult().getType());
+}
