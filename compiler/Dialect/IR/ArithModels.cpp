@@ -18,14 +18,39 @@ template <arith::CmpFPredicate wins> void splitTies(const ElementwiseRule &rule,
   cotangents.push_back(select(y.compare(wins, x), ct, half));
 }
 
-template <typename CastOp> void attachCast(MLIRContext *context) {
-  attachRule<CastOp>(context, [](const ElementwiseRule &rule, Cotangents &cotangents) {
-    Expr ct = rule.cotangent;
-    Type source = rule.operand(0).type();
-    using Inverse = std::conditional_t<std::is_same_v<CastOp, arith::ExtFOp>, arith::TruncFOp, arith::ExtFOp>;
-    cotangents.push_back(Inverse::create(*ct.builder, ct.loc, source, ct.value));
-  });
-}
+// The casts between floats, which change the type and are linear.
+template <typename CastOp> struct CastModel : DifferentiableOp::ExternalModel<CastModel<CastOp>, CastOp> {
+  using Inverse = std::conditional_t<std::is_same_v<CastOp, arith::ExtFOp>, arith::TruncFOp, arith::ExtFOp>;
+
+  LogicalResult pullback(Operation *op, OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) const {
+    Type source = op->getOperand(0).getType();
+    result.push_back(Inverse::create(builder, op->getLoc(), source, cotangents.front()));
+    return success();
+  }
+  LogicalResult pushforward(Operation *op, OpBuilder &builder, ArrayRef<Value> tangents,
+                            SmallVectorImpl<Value> &result) const {
+    result.push_back(CastOp::create(builder, op->getLoc(), op->getResult(0).getType(), tangents.front()));
+    return success();
+  }
+};
+
+// `where`: each side gets the cotangent where it was taken. Forward, the tangent of the side not taken is not looked at,
+// so that a NaN in it goes no further.
+struct SelectModel : DifferentiableOp::ExternalModel<SelectModel, arith::SelectOp> {
+  LogicalResult pullback(Operation *op, OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) const {
+    Expr ct(builder, op->getLoc(), cotangents.front()), condition = ct.with(op->getOperand(0)), zero = ct.number(0);
+    result.append({Value(), select(condition, ct, zero), select(condition, zero, ct)});
+    return success();
+  }
+  LogicalResult pushforward(Operation *op, OpBuilder &builder, ArrayRef<Value> tangents,
+                            SmallVectorImpl<Value> &result) const {
+    Expr condition(builder, op->getLoc(), op->getOperand(0));
+    Expr any = condition.with(tangents[1] ? tangents[1] : tangents[2]);
+    auto side = [&](Value tangent) { return tangent ? any.with(tangent) : any.number(0); };
+    result.push_back(select(condition, side(tangents[1]), side(tangents[2])));
+    return success();
+  }
+};
 
 void attachArith(MLIRContext *context, arith::ArithDialect *) {
   attachRule<arith::AddFOp>(context, [](const ElementwiseRule &rule, Cotangents &cotangents) {
@@ -59,12 +84,13 @@ void attachArith(MLIRContext *context, arith::ArithDialect *) {
   attachRule<arith::MinNumFOp>(context, [](const ElementwiseRule &rule, Cotangents &cotangents) {
     splitTies<arith::CmpFPredicate::OLT>(rule, cotangents);
   });
-  attachRule<arith::SelectOp>(context, [](const ElementwiseRule &rule, Cotangents &cotangents) {
-    Expr ct = rule.cotangent, condition = ct.with(rule.op->getOperand(0)), zero = ct.number(0);
-    cotangents.append({Value(), select(condition, ct, zero), select(condition, zero, ct)});
+  // Bits are no function that has a derivative: a sample depends on its key in no way that a gradient could follow.
+  attachRule<arith::BitcastOp>(context, [](const ElementwiseRule &, Cotangents &cotangents) {
+    cotangents.push_back(Value());
   });
-  attachCast<arith::ExtFOp>(context);
-  attachCast<arith::TruncFOp>(context);
+  arith::SelectOp::attachInterface<SelectModel>(*context);
+  arith::ExtFOp::attachInterface<CastModel<arith::ExtFOp>>(*context);
+  arith::TruncFOp::attachInterface<CastModel<arith::TruncFOp>>(*context);
 }
 
 } // namespace

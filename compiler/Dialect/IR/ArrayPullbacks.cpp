@@ -10,20 +10,6 @@ namespace {
 
 using Cotangents = SmallVectorImpl<Value>;
 
-// The dimensions of `rank` that `dims` leaves, in order.
-SmallVector<int64_t> restOf(int64_t rank, ArrayRef<int64_t> dims) {
-  SmallVector<int64_t> rest;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (!llvm::is_contained(dims, dim))
-      rest.push_back(dim);
-  return rest;
-}
-
-// Undoes a reduction's shape: the dropped dimensions stretch.
-Value stretch(OpBuilder &builder, Location loc, Value reduced, RankedTensorType type, ArrayRef<int64_t> dims) {
-  return BroadcastOp::create(builder, loc, type, reduced, restOf(type.getRank(), dims));
-}
-
 // The product of the elements before each along `dim`, 1 for the first: exact where elements are zero, unlike a
 // division.
 Value exclusiveProduct(OpBuilder &builder, Location loc, Value x, int64_t dim) {
@@ -41,6 +27,18 @@ Value exclusiveProduct(OpBuilder &builder, Location loc, Value x, int64_t dim) {
 }
 
 } // namespace
+
+SmallVector<int64_t> pmap::restOf(int64_t rank, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> rest;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(dims, dim))
+      rest.push_back(dim);
+  return rest;
+}
+
+Value pmap::stretch(OpBuilder &builder, Location loc, Value reduced, RankedTensorType type, ArrayRef<int64_t> dims) {
+  return BroadcastOp::create(builder, loc, type, reduced, restOf(type.getRank(), dims));
+}
 
 Value pmap::pullProduct(Operation *op, OpBuilder &builder, Value x, int64_t dim, Value stretched) {
   Location loc = op->getLoc();
@@ -269,35 +267,6 @@ LogicalResult PadOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Co
   Value margins = UpdateSliceOp::create(builder, getLoc(), ct, hole, offsets, /*inBounds=*/true);
   SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(offsets.size()));
   result.push_back(ReduceOp::create(builder, getLoc(), ReductionKind::Sum, margins, all));
-  return success();
-}
-
-LogicalResult SortOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
-  // Each sorted element came from one place: scatter the cotangents back, in the flattened array of rows.
-  Location loc = getLoc();
-  RankedTensorType type = cast<RankedTensorType>(getType());
-  int64_t dim = getDim(), rank = type.getRank();
-  SmallVector<int64_t> perm = restOf(rank, dim);
-  perm.push_back(dim);
-  RankedTensorType integers = withElementType(type, builder.getI32Type());
-  Value order =
-      ArgSortOp::create(builder, loc, integers, getInput(), getDimAttr(), getDescendingAttr(), getIsUnsignedAttr());
-  Value ct = TransposeOp::create(builder, loc, cotangents.front(), perm);
-  order = TransposeOp::create(builder, loc, order, perm);
-  auto moved = cast<RankedTensorType>(ct.getType());
-  RankedTensorType flat = withSizes(moved, elementCountOf(moved)),
-                   flatIndices = withElementType(flat, builder.getI64Type());
-  // Row-major place of the row's start: the flat position rounded down to a multiple of the row's length.
-  Value position = IotaOp::create(builder, loc, flatIndices, 0);
-  Value length = splatIndex(builder, loc, flatIndices, indexOf(builder, loc, sizeOf(type, dim)));
-  Value start = arith::SubIOp::create(builder, loc, position, arith::RemSIOp::create(builder, loc, position, length));
-  Value flatOrder = ReshapeOp::create(builder, loc, withElementType(flat, builder.getI32Type()), order);
-  Value place =
-      arith::AddIOp::create(builder, loc, start, arith::ExtSIOp::create(builder, loc, flatIndices, flatOrder));
-  Value flatCt = ReshapeOp::create(builder, loc, flat, ct);
-  Value scattered = ScatterOp::create(builder, loc, ReductionKind::Sum, splat(builder, loc, flat, 0), place, flatCt, 0);
-  Value back = ReshapeOp::create(builder, loc, moved, scattered);
-  result.push_back(TransposeOp::create(builder, loc, back, invertPermutation(perm)));
   return success();
 }
 

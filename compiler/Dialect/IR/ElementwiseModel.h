@@ -17,11 +17,29 @@ struct ElementwiseRule {
 };
 
 /// `Rule` is a captureless lambda (ElementwiseRule, SmallVectorImpl<Value> &operandCotangents).
+///
+/// The Jacobian of an elementwise op by one operand is diagonal, hence its own transpose: the rule that scales a cotangent
+/// scales a tangent as well. What a rule makes for operands without a tangent has no use and is dropped later.
 template <typename OpTy, typename Rule>
 struct ElementwiseModel : DifferentiableOp::ExternalModel<ElementwiseModel<OpTy, Rule>, OpTy> {
   mlir::LogicalResult pullback(mlir::Operation *op, mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> cotangents,
                                llvm::SmallVectorImpl<mlir::Value> &operandCotangents) const {
     Rule{}(ElementwiseRule{op, Expr(builder, op->getLoc(), cotangents.front())}, operandCotangents);
+    return mlir::success();
+  }
+  mlir::LogicalResult pushforward(mlir::Operation *op, mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> tangents,
+                                  llvm::SmallVectorImpl<mlir::Value> &resultTangents) const {
+    mlir::Value total;
+    for (auto [i, tangent] : llvm::enumerate(tangents)) {
+      if (!tangent)
+        continue;
+      Expr given(builder, op->getLoc(), tangent);
+      llvm::SmallVector<mlir::Value> scaled;
+      Rule{}(ElementwiseRule{op, given}, scaled);
+      if (scaled[i])
+        total = total ? given.with(total) + given.with(scaled[i]) : given.with(scaled[i]);
+    }
+    resultTangents.push_back(total);
     return mlir::success();
   }
 };
