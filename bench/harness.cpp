@@ -3,12 +3,16 @@
 // bench/run.py links this with the object of a program (`pmapc build --emit obj`) and the runtime, starts it, and sends
 // one command per line; each is answered by the seconds it took. So run.py can interleave them with peers of its own.
 //
-//   harness DEVICES THREADS [in:DTYPE:AxB... | scalar:DTYPE:VALUE | index:N]... out:RANK...
+//   harness DEVICES THREADS [in:DTYPE:AxB... | all:ARCHIVE.npz]
+//
+// `in:` is one array of random numbers, `all:` takes every leaf of the entry's parameters from an archive, by its name.
+//
 //   run            the entry, once; its results are given back
 //   copy BYTES     memcpy of BYTES to another array, in slices on the device's threads
 //   stream BYTES   the same with non-temporal stores
 //   psum BYTES     psum of BYTES of f32 per device, over all devices
 #include "pmap/program.h"
+#include "runtime/io/Files.h"
 
 #include <algorithm>
 #include <chrono>
@@ -34,9 +38,18 @@ double secondsSince(Clock::time_point start) { return std::chrono::duration<doub
 struct Slot {
   int64_t words[3 + 16] = {};
   std::vector<char> data;
+  int rank = 0; ///< Of a result.
 };
 
 std::vector<Slot> arguments, results;
+
+void describe(Slot &slot, const std::vector<int64_t> &sizes) {
+  int64_t stride = 1;
+  for (size_t d = sizes.size(); d-- > 0; stride *= sizes[d]) {
+    slot.words[3 + d] = sizes[d];
+    slot.words[3 + sizes.size() + d] = stride;
+  }
+}
 
 void addInput(const std::string &dtype, const std::string &shape) {
   Slot &slot = arguments.emplace_back();
@@ -61,25 +74,48 @@ void addInput(const std::string &dtype, const std::string &shape) {
     std::memcpy(begin + i * width, width == 8 ? static_cast<void *>(&wide) : &value, width);
   }
   slot.words[0] = slot.words[1] = reinterpret_cast<int64_t>(begin);
-  int64_t stride = count;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    slot.words[3 + d] = sizes[d];
-    slot.words[3 + sizes.size() + d] = stride /= std::max<int64_t>(sizes[d], 1);
-  }
+  describe(slot, sizes);
   pmap_rt_mark_foreign(begin, count * width);
 }
 
-void addScalar(const std::string &dtype, const std::string &text) {
-  Slot &slot = arguments.emplace_back();
-  float single = std::stof(text);
-  double wide = std::stod(text);
-  int64_t integer = std::stoll(text);
-  if (dtype == "f32")
-    std::memcpy(slot.words, &single, sizeof single);
-  else if (dtype == "f64")
-    std::memcpy(slot.words, &wide, sizeof wide);
-  else
-    slot.words[0] = integer;
+/// Every leaf from an archive.
+void addArchive(const std::string &path) {
+  pmap::rt::Archive archive;
+  pmap::rt::Problem problem = archive.open(path);
+  const pmap_signature &signature = *pmap_programs[0].signature;
+  for (int i = 0; i < signature.parameter_count && !problem; ++i) {
+    pmap::rt::HostArray array;
+    problem = archive.read(signature.parameters[i].name, array);
+    if (problem)
+      break;
+    Slot &slot = arguments.emplace_back();
+    if (array.sizes.empty()) {
+      std::memcpy(slot.words, array.data, pmap_dtype_bytes(array.dtype));
+      continue;
+    }
+    slot.words[0] = slot.words[1] = reinterpret_cast<int64_t>(array.data);
+    describe(slot, array.sizes);
+  }
+  if (problem) {
+    std::fputs(problem.render().c_str(), stderr);
+    std::exit(2);
+  }
+}
+
+/// Puts the values of the size symbols in front of the arguments, and makes places for the results.
+void completeSlots() {
+  const pmap_signature &signature = *pmap_programs[0].signature;
+  std::vector<Slot> symbols;
+  for (int s = 0; s < signature.symbol_count; ++s) {
+    Slot &slot = symbols.emplace_back();
+    for (int i = 0; i < signature.parameter_count; ++i)
+      for (int d = 0; d < signature.parameters[i].rank; ++d)
+        if (std::string(signature.parameters[i].sizes[d]) == signature.symbols[s])
+          slot.words[0] = arguments[i].words[3 + d];
+  }
+  arguments.insert(arguments.begin(), std::make_move_iterator(symbols.begin()), std::make_move_iterator(symbols.end()));
+  for (int i = 0; i < signature.result_count; ++i)
+    results.emplace_back().rank = signature.results[i].rank;
 }
 
 double timeProgram() {
@@ -94,8 +130,10 @@ double timeProgram() {
     std::exit(1);
   }
   double seconds = secondsSince(start);
+  // A scalar is no buffer.
   for (Slot &slot : results)
-    pmap_rt_free(reinterpret_cast<void *>(slot.words[0]));
+    if (slot.rank > 0)
+      pmap_rt_free(reinterpret_cast<void *>(slot.words[0]));
   return seconds;
 }
 
@@ -196,16 +234,13 @@ int main(int argc, char **argv) {
   for (int i = 3; i < argc; ++i) {
     std::string text = argv[i];
     size_t first = text.find(':'), second = text.find(':', first + 1);
-    std::string kind = text.substr(0, first), middle = text.substr(first + 1, second - first - 1);
-    if (kind == "in")
-      addInput(middle, text.substr(second + 1));
-    else if (kind == "scalar")
-      addScalar(middle, text.substr(second + 1));
-    else if (kind == "index")
-      arguments.emplace_back().words[0] = std::stoll(middle);
+    if (text.substr(0, first) == "in")
+      addInput(text.substr(first + 1, second - first - 1), text.substr(second + 1));
     else
-      results.emplace_back();
+      addArchive(text.substr(first + 1));
   }
+  if (pmap_programs)
+    completeSlots();
   char command[32];
   for (long long bytes = 0; std::scanf("%31s %lld", command, &bytes) >= 1;) {
     std::string name = command;

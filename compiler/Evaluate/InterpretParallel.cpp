@@ -1,4 +1,4 @@
-// Meshes, movement between host and devices, and collectives.
+// Meshes, and movement between host and devices.
 #include "compiler/Evaluate/ArrayOps.h"
 #include "compiler/Evaluate/Interpreter.h"
 
@@ -253,97 +253,6 @@ void Interpreter::runMap(MapOp op) {
     PerDevice blocks = values[yielded];
     blocks.resize(count);
     values[result] = std::move(blocks);
-  }
-}
-
-//===-- Collectives --------------------------------------------------------------------------------------------------//
-
-bool Interpreter::allHere(Operation *op, ArrayRef<StringRef> axes, Devices &active) {
-  // A device that failed never arrives; the others are woken, and its failure is the one reported.
-  if (llvm::any_of(failures, [](const auto &failure) { return failure.has_value(); })) {
-    active.clear();
-    return false;
-  }
-  for (unsigned device : active)
-    for (unsigned other : mesh->group(device, axes))
-      if (!llvm::is_contained(active, other)) {
-        failWith(op, device, "", "device " + Twine(other) + " does not reach a collective that device " + Twine(device) +
-                                     " waits in (V6)");
-        return false;
-      }
-  return true;
-}
-
-static NDArray convertReal(const NDArray &x, Element element) {
-  NDArray result(element, x.shape());
-  for (int64_t i = 0; i < x.count(); ++i)
-    result.setReal(i, x.real(i));
-  return result;
-}
-
-/// The members' arrays combined in rank order (C1). f16 and bf16 accumulate and travel as f32 (C2).
-static NDArray combineAll(ArrayRef<NDArray> members, ReductionKind kind) {
-  Element element = members[0].element();
-  bool isNarrow = element == Element::F16 || element == Element::BF16;
-  auto wide = [&](const NDArray &x) { return isNarrow ? convertReal(x, Element::F32) : x; };
-  NDArray total = wide(members[0]);
-  for (const NDArray &member : members.drop_front())
-    total = combine(total, wide(member), kindOf(kind));
-  if (kind == ReductionKind::Mean)
-    for (int64_t i = 0; i < total.count(); ++i)
-      total.setReal(i, total.real(i) / double(members.size()));
-  return isNarrow ? convertReal(total, element) : total;
-}
-
-/// The devices that `device` combines with: all along the axes, or those of its group of positions.
-static Devices membersOf(AllReduceOp op, const Mesh &mesh, unsigned device, ArrayRef<StringRef> axes) {
-  Devices all = mesh.group(device, axes);
-  if (!op.getGroups())
-    return all;
-  for (auto group : op.getGroups()->getAsRange<DenseI64ArrayAttr>())
-    if (llvm::is_contained(group.asArrayRef(), mesh.position(device, axes))) {
-      llvm::erase_if(all, [&](unsigned other) {
-        return !llvm::is_contained(group.asArrayRef(), mesh.position(other, axes));
-      });
-      return all;
-    }
-  return {device};
-}
-
-void Interpreter::runAllReduce(AllReduceOp op, Devices &active) {
-  SmallVector<StringRef> axes;
-  for (auto axis : op.getAxes().getAsRange<StringAttr>())
-    axes.push_back(axis.getValue());
-  if (!allHere(op, axes, active))
-    return;
-  for (auto [input, result] : llvm::zip_equal(op.getInputs(), op.getResults()))
-    for (unsigned device : active) {
-      SmallVector<NDArray> arrays;
-      for (unsigned member : membersOf(op, *mesh, device, axes))
-        arrays.push_back(get(input, member));
-      for (const NDArray &array : arrays)
-        if (array.shape() != arrays[0].shape())
-          return fail(op, device, PMAP_FAIL_SIZES_DIFFER, arrays[0].count(), array.count());
-      set(result, device, combineAll(arrays, op.getKind()));
-    }
-}
-
-void Interpreter::runAllGather(AllGatherOp op, Devices &active) {
-  StringRef axis = op.getAxis();
-  if (!allHere(op, axis, active))
-    return;
-  for (unsigned device : active) {
-    SmallVector<NDArray> parts;
-    for (unsigned member : mesh->group(device, axis)) {
-      NDArray part = get(op.getInput(), member);
-      if (!op.getTiled()) {
-        SmallVector<int64_t> stacked(part.shape());
-        stacked.insert(stacked.begin() + op.getDim(), 1);
-        part = part.reshaped(stacked);
-      }
-      parts.push_back(part);
-    }
-    set(op.getResult(), device, concat(parts, op.getDim()));
   }
 }
 

@@ -204,6 +204,9 @@ void Interpreter::runOp(Operation *op, Devices &active) {
       .Case([&](ToShardsOp op) { runToShards(op); })
       .Case([&](AllReduceOp op) { runAllReduce(op, active); })
       .Case([&](AllGatherOp op) { runAllGather(op, active); })
+      .Case([&](ReduceScatterOp op) { runReduceScatter(op, active); })
+      .Case([&](AllToAllOp op) { runAllToAll(op, active); })
+      .Case([&](PermuteOp op) { runPermute(op, active); })
       .Default([&](Operation *op) {
         for (unsigned device : active) {
           SmallVector<NDArray> results;

@@ -92,14 +92,12 @@ private:
                   llvm::ArrayRef<int64_t> offsets, llvm::ArrayRef<int64_t> strides);
   void runPrint(PrintOp op, unsigned device);
 
-  //===-- InterpretParallel.cpp: meshes, movement, collectives ---------------------------------------------------===//
+  //===-- InterpretParallel.cpp: meshes and movement -------------------------------------------------------------===//
 
   void runMap(MapOp op);
   void runMove(MoveOp op);
   void runShards(ShardsOp op);
   void runToShards(ToShardsOp op);
-  void runAllReduce(AllReduceOp op, Devices &active);
-  void runAllGather(AllGatherOp op, Devices &active);
 
   /// Fills in the mesh's open size; fails (the host) where it does not fit the devices.
   std::optional<Mesh> resolve(MeshAttr attribute, mlir::Operation *op);
@@ -108,9 +106,25 @@ private:
   NDArray assemble(llvm::ArrayRef<NDArray> blocks, SpecAttr spec, const Mesh &mesh);
   /// A distributed value as one array.
   NDArray gathered(mlir::Value value, mlir::Operation *op);
-  /// True when every device of `active`'s groups along `axes` is here; else the devices fail, and so does a collective
-  /// that follows a failure.
-  bool allHere(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> axes, Devices &active);
+  //===-- InterpretCollectives.cpp -------------------------------------------------------------------------------===//
+
+  void runAllReduce(AllReduceOp op, Devices &active);
+  void runAllGather(AllGatherOp op, Devices &active);
+  void runReduceScatter(ReduceScatterOp op, Devices &active);
+  void runAllToAll(AllToAllOp op, Devices &active);
+  void runPermute(PermuteOp op, Devices &active);
+
+  /// Who meets in a collective.
+  struct Meeting {
+    llvm::SmallVector<llvm::StringRef> axes;
+    std::optional<mlir::ArrayAttr> groups;
+  };
+  /// The devices that `device` meets, itself among them, in the order of their positions along the axes, or in that in
+  /// which its group names them.
+  Devices membersOf(const Meeting &meeting, unsigned device) const;
+  /// True when all that the active devices are to meet are here; else devices fail, as they do where groups do not
+  /// cover each device once (C3).
+  bool allHere(mlir::Operation *op, const Meeting &meeting, Devices &active);
 
   const EvaluateOptions &options;
   llvm::DenseMap<mlir::Value, PerDevice> values;

@@ -116,6 +116,10 @@ LogicalResult Translator::translate(Operation *op) {
       .Case<ToShardsOp>(mayFail(&Translator::translateToShards))
       .Case<AllReduceOp>(mayFail(&Translator::translateAllReduce))
       .Case<AllGatherOp>(mayFail(&Translator::translateAllGather))
+      .Case<ReduceScatterOp>(mayFail(&Translator::translateReduceScatter))
+      .Case<AllToAllOp>(mayFail(&Translator::translateAllToAll))
+      .Case<PermuteOp>(mayFail(&Translator::translatePermute))
+      .Case<AxisIndexOp>(mayFail(&Translator::translateAxisIndex))
       .Case<PrintOp>(mayFail(&Translator::translatePrint))
       .Case<scf::ForOp>(mayFail(&Translator::translateFor))
       .Case<scf::WhileOp>(mayFail(&Translator::translateWhile))
@@ -125,6 +129,13 @@ LogicalResult Translator::translate(Operation *op) {
         setView(typed, source.base, source.map);
         return success();
       })
+      .Case<OpaqueOp>([&](OpaqueOp typed) {
+        View source = view(typed.getInput());
+        // Inside of a kernel an element is computed where it is used in any case.
+        bool inKernel = isa<linalg::LinalgOp>(b.getInsertionBlock()->getParentOp());
+        setView(typed, inKernel ? source.base : rt::OpaqueOp::create(b, typed.getLoc(), source.base), source.map);
+        return success();
+      })
       .Case<SizeOp>([&](SizeOp typed) {
         auto polynomial = Size::parse(typed.getSize());
         set(typed, getValueOrCreateConstantIndexOp(b, loc, mixedSize(*polynomial, loc)));
@@ -132,17 +143,6 @@ LogicalResult Translator::translate(Operation *op) {
       })
       .Case<AxisSizeOp>([&](AxisSizeOp typed) {
         set(typed, size(Size::axis(typed.getAxis()), loc));
-        return success();
-      })
-      .Case<AxisIndexOp>([&](AxisIndexOp typed) -> LogicalResult {
-        FailureOr<int64_t> mask = axesMask(typed, typed.getAxisAttr());
-        if (failed(mask))
-          return failure();
-        SymbolRefAttr callee = declareRuntimeFunction(
-            module, "pmap_rt_axis_index", FunctionType::get(b.getContext(), {b.getI32Type()}, {b.getI64Type()}));
-        Value axis = arith::ConstantIntOp::create(b, loc, llvm::countr_zero(static_cast<uint64_t>(*mask)), 32);
-        Value position = func::CallOp::create(b, loc, callee, b.getI64Type(), axis).getResult(0);
-        set(typed, arith::TruncIOp::create(b, loc, b.getI32Type(), position));
         return success();
       })
       .Case<ToIndexOp>([&](ToIndexOp typed) {

@@ -95,14 +95,25 @@ private:
   mlir::LogicalResult translateMove(MoveOp op);
   mlir::LogicalResult translateShards(ShardsOp op);
   mlir::LogicalResult translateToShards(ToShardsOp op);
-  mlir::LogicalResult translateAllReduce(AllReduceOp op);
-  mlir::LogicalResult translateAllGather(AllGatherOp op);
   mlir::LogicalResult translatePrint(PrintOp op);
-  mlir::FailureOr<int64_t> axesMask(mlir::Operation *op, llvm::ArrayRef<mlir::StringAttr> axes);
   /// The size of a mesh axis, made at the start of the function.
   mlir::Value axisSize(llvm::StringRef axis, mlir::Location loc);
   void releaseDist(mlir::Value value, mlir::Location loc);
   void retainDist(mlir::Value value, mlir::Location loc);
+
+  // --- Collectives (Collectives.cpp)
+  mlir::LogicalResult translateAllReduce(AllReduceOp op);
+  mlir::LogicalResult translateAllGather(AllGatherOp op);
+  mlir::LogicalResult translateReduceScatter(ReduceScatterOp op);
+  mlir::LogicalResult translateAllToAll(AllToAllOp op);
+  mlir::LogicalResult translatePermute(PermuteOp op);
+  mlir::LogicalResult translateAxisIndex(AxisIndexOp op);
+  /// The number of an axis in the mesh of the device body that is being built.
+  mlir::FailureOr<int32_t> axisNumber(mlir::Operation *op, mlir::StringAttr axis);
+  /// The table that tells the runtime who meets (runtime.h). For an op whose result does not depend on the order in which
+  /// devices stand that order is the one of ranks (C1).
+  mlir::FailureOr<mlir::Value> among(mlir::Operation *op, mlir::ArrayAttr axes, std::optional<mlir::ArrayAttr> groups,
+                                     bool byRank);
 
   // --- Pointwise ops (Pointwise.cpp)
   using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::ValueRange elements,

@@ -1,4 +1,4 @@
-// Reductions over devices: psum, pprod, pmean, pmax, pmin (V3, V8, V10), and the collectives that are still to come.
+// Reductions over devices: psum, pprod, pmean, pmax, pmin (V3, V8, V10).
 
 #include "compiler/Sema/ParallelCollectives.h"
 
@@ -28,7 +28,9 @@ bool isCount(Elaborator &e, const Operand &operand) {
   return isLocal(e.symbolOf(from.getIndex()));
 }
 
-void warnInvariant(CallContext &c, const Operand &operand, ArrayRef<mlir::StringAttr> missing) {
+} // namespace
+
+void sema::warnInvariant(CallContext &c, const Operand &operand, ArrayRef<mlir::StringAttr> missing) {
   if (isCount(c.e, operand))
     return;
   bool power = c.builtin.name == "pprod";
@@ -39,6 +41,8 @@ void warnInvariant(CallContext &c, const Operand &operand, ArrayRef<mlir::String
       .note(operand.range, "'" + c.e.sourceText(operand.range) + "' does not vary over \"" + axis + "\"");
 }
 
+namespace {
+
 /// psum and pprod: over an axis that a value does not vary over they multiply it, or raise it to a power (V8).
 Value sumOver(CallContext &c, const Value &value) {
   auto collective = readCollective(c, value);
@@ -48,10 +52,10 @@ Value sumOver(CallContext &c, const Value &value) {
   bool product = c.builtin.name == "pprod";
   SmallVector<mlir::Value, 4> values;
   SmallVector<VarySet, 4> axesOf;
-  for (Operand &operand : collective->leaves) {
-    VarySet missing = differenceOf(collective->set, c.e.varyOf(operand.ssa));
-    if (!missing.empty())
-      warnInvariant(c, operand, missing);
+  for (auto [operand, invariant] : llvm::zip(collective->leaves, collective->missing)) {
+    if (!invariant.empty())
+      warnInvariant(c, operand, invariant);
+    VarySet missing = differenceOf(collective->set, c.e.varyOf(operand.ssa)); // with groups none
     if (isBool(operand.dtype)) { // C2: counts
       operand.ssa = m.convert(operand.ssa, operand.dtype, DType::I32);
       operand.dtype = DType::I32;
@@ -213,21 +217,15 @@ Value extremumOver(CallContext &c) {
   return finishCollective(c, c["x"], results, *collective);
 }
 
-Value notYet(CallContext &c) { return notBuiltYet(c.e, c.range, spelt(c)); }
-
 } // namespace
 
 void sema::registerCollectiveBuiltins(BuiltinTable &table) {
   registerGatherBuiltins(table);
+  registerExchangeBuiltins(table);
+  registerPermuteBuiltins(table);
   table.add("psum", "x, axis, groups:?", psum);
   table.add("pprod", "x, axis, groups:?", psum);
   table.add("pmean", "x, axis, weight:?, groups:?", pmean);
   table.add("pmax", "x, axis, groups:?", extremumOver);
   table.add("pmin", "x, axis, groups:?", extremumOver);
-  table.add("psum_scatter", "x, axis, dim:?", notYet);
-  table.add("all_to_all", "x, axis, split:, concat:", notYet);
-  table.add("ppermute", "x, axis, permutation, fill:?", notYet);
-  table.add("shift", "x, axis, by:?, wrap:?", notYet);
-  table.add("halo", "x, axis, dim:?, width:?, edge:?", notYet);
-  table.add("replicated", "key", notYet);
 }

@@ -8,17 +8,32 @@ namespace pmap::sema {
 /// What a reduction over devices is given: the leaves of its argument as arrays, and the axes.
 struct Collective {
   llvm::SmallVector<Operand, 4> leaves;
+  /// The axes over which each leaf was invariant (V8); groups widen it.
+  llvm::SmallVector<VarySet, 4> missing;
   AxisNames axes;
   VarySet set;            // the axes, sorted
   mlir::ArrayAttr groups; // null: all devices along the axes together
+
+  llvm::SmallVector<mlir::StringAttr, 2> attributes(mlir::MLIRContext *context) const {
+    return axisAttributes(context, axes);
+  }
 };
+
+/// Whether the result's size depends on how many devices are in a group, so that groups must be of one size.
+enum class GroupSizes { Any, Equal };
 
 /// The name of the collective in backquotes.
 std::string spelt(CallContext &c);
 /// The product of the sizes of mesh axes.
 Size productOf(llvm::ArrayRef<mlir::StringAttr> axes);
 /// Reads the value and `axis:` (and `groups:`), and checks that all devices arrive (V6) with arrays of one size (V10).
-std::optional<Collective> readCollective(CallContext &c, const Value &value);
+std::optional<Collective> readCollective(CallContext &c, const Value &value, GroupSizes sizes = GroupSizes::Any);
+/// The number of devices along axes where the mesh gives it as literals, else -1.
+int64_t literalDevices(CallContext &c, llvm::ArrayRef<std::string> axes);
+/// The position of a device among those along the axes, major first.
+mlir::Value positionAlong(Emit &m, llvm::ArrayRef<std::string> axes);
+/// Warns of a sum of a value that is the same on all devices along `missing` (V8).
+void warnInvariant(CallContext &c, const Operand &operand, llvm::ArrayRef<mlir::StringAttr> missing);
 /// One fused collective over those operands that vary (C4); `axesOf` gives the axes of each, none to leave it alone.
 void allReduce(CallContext &c, ReductionKind kind, llvm::SmallVectorImpl<mlir::Value> &values,
                llvm::ArrayRef<VarySet> axesOf, mlir::ArrayAttr groups = {});
@@ -28,5 +43,9 @@ Value finishCollective(CallContext &c, const Value &like, llvm::ArrayRef<mlir::V
 
 /// all_gather, axis_index, axis_size, pvary, pbroadcast, assert_same (ParallelGather.cpp).
 void registerGatherBuiltins(BuiltinTable &table);
+/// psum_scatter, all_to_all (ParallelExchange.cpp).
+void registerExchangeBuiltins(BuiltinTable &table);
+/// ppermute, shift, halo (ParallelPermute.cpp).
+void registerPermuteBuiltins(BuiltinTable &table);
 
 } // namespace pmap::sema

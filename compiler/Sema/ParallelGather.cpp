@@ -15,7 +15,7 @@ namespace {
 
 Value allGather(CallContext &c) {
   Arguments arguments(c);
-  auto collective = readCollective(c, c["x"]);
+  auto collective = readCollective(c, c["x"], GroupSizes::Equal);
   auto tiled = arguments.flag("tiled", true);
   if (!collective || !tiled)
     return Value::error();
@@ -32,21 +32,16 @@ Value allGather(CallContext &c) {
       dim = *given;
     }
     mlir::Value value = c.e.widen(operand.ssa, collective->set);
-    // The last axis is the minor one: it is gathered first.
-    for (size_t i = collective->axes.size(); i-- > 0;) {
-      auto axis = m.builder.getStringAttr(collective->axes[i]);
-      bool tiles = !stacks || i + 1 != collective->axes.size();
-      auto type = inferAllGather(mlir::cast<mlir::RankedTensorType>(value.getType()), axis, dim, tiles);
-      value = AllGatherOp::create(m.builder, m.loc, type, value, axis, m.builder.getI64IntegerAttr(dim),
-                                  tiles ? m.builder.getUnitAttr() : mlir::UnitAttr());
-    }
+    value = AllGatherOp::create(m.builder, m.loc, value, collective->attributes(&c.e.context), dim, !stacks,
+                                collective->groups);
     results.push_back(value);
   }
   return finishCollective(c, c["x"], results, *collective);
 }
 
-/// The position of a device among those along the axes, major first.
-mlir::Value positionAlong(Emit &m, ArrayRef<std::string> axes) {
+} // namespace
+
+mlir::Value sema::positionAlong(Emit &m, ArrayRef<std::string> axes) {
   mlir::Value position;
   for (const std::string &axis : axes) {
     mlir::Value index = AxisIndexOp::create(m.builder, m.loc, StringRef(axis));
@@ -59,6 +54,8 @@ mlir::Value positionAlong(Emit &m, ArrayRef<std::string> axes) {
   }
   return position;
 }
+
+namespace {
 
 /// With several axes the position among all their devices, major first.
 Value axisIndex(CallContext &c) {
@@ -76,17 +73,25 @@ Value broadcastFrom(CallContext &c) {
   auto root = c.has("root") ? Arguments(c).integer(c["root"], "`root:`") : std::optional<int64_t>(0);
   if (!collective || !root)
     return Value::error();
-  int64_t devices = 1;
-  for (const MeshContext &mesh : c.e.meshes)
-    for (auto [axis, size] : llvm::zip(mesh.axes, mesh.sizes))
-      if (llvm::is_contained(collective->axes, axis))
-        devices = size < 0 || devices < 0 ? -1 : devices * size;
-  if (*root < 0 || (devices > 0 && *root >= devices && !c.e.currentMesh()->open))
+  // Where the root stands: at that position along the axes, or at that place of each group.
+  SmallVector<int64_t, 4> roots = {*root};
+  int64_t devices = literalDevices(c, collective->axes);
+  if (collective->groups) {
+    roots.clear();
+    for (auto group : collective->groups.getAsRange<mlir::DenseI64ArrayAttr>()) {
+      devices = devices < 0 ? group.size() : std::min<int64_t>(devices, group.size());
+      roots.push_back(*root >= 0 && *root < group.size() ? group[*root] : 0);
+    }
+  }
+  if (*root < 0 || (devices > 0 && *root >= devices))
     return c.e.error(Code::E0520, c.rangeOf("root"),
                      "`root:` must be the position of a device along the axis, got " + std::to_string(*root));
   Emit m(c);
-  mlir::Value position = positionAlong(m, collective->axes);
-  mlir::Value isRoot = m.equal(position, m.likeInt(position, *root, DType::I32));
+  mlir::Value position = positionAlong(m, collective->axes), isRoot;
+  for (int64_t at : roots) {
+    mlir::Value here = m.equal(position, m.likeInt(position, at, DType::I32));
+    isRoot = isRoot ? m.logicalOr(isRoot, here) : here;
+  }
   SmallVector<mlir::Value, 4> values;
   SmallVector<VarySet, 4> axesOf;
   for (const Operand &operand : collective->leaves) {
@@ -100,7 +105,7 @@ Value broadcastFrom(CallContext &c) {
     }
     values.push_back(ssa);
   }
-  allReduce(c, ReductionKind::Sum, values, axesOf);
+  allReduce(c, ReductionKind::Sum, values, axesOf, collective->groups);
   for (auto [value, operand] : llvm::zip(values, collective->leaves))
     if (isBool(operand.dtype))
       value = m.notEqual(value, m.likeInt(value, 0, DType::I32));
@@ -175,10 +180,10 @@ Value pvary(CallContext &c) {
 } // namespace
 
 void sema::registerGatherBuiltins(BuiltinTable &table) {
-  table.add("all_gather", "x, axis, dim:?, tiled:?", allGather);
+  table.add("all_gather", "x, axis, dim:?, tiled:?, groups:?", allGather);
   table.add("axis_index", "axis", axisIndex);
   table.add("axis_size", "axis", axisSize);
   table.add("pvary", "x, axis", pvary);
-  table.add("pbroadcast", "x, axis, root:?", broadcastFrom);
+  table.add("pbroadcast", "x, axis, root:?, groups:?", broadcastFrom);
   table.add("assert_same", "x, axis", assertSame);
 }

@@ -18,10 +18,23 @@ Size sema::productOf(ArrayRef<mlir::StringAttr> axes) {
   return product;
 }
 
+int64_t sema::literalDevices(CallContext &c, ArrayRef<std::string> axes) {
+  int64_t devices = 1;
+  for (const std::string &axis : axes) {
+    int64_t found = -1;
+    for (const MeshContext &mesh : c.e.meshes)
+      for (auto [name, size] : llvm::zip(mesh.axes, mesh.sizes))
+        if (name == axis && !mesh.open)
+          found = size;
+    devices = found < 0 || devices < 0 ? -1 : devices * found;
+  }
+  return devices;
+}
+
 namespace {
 
 /// `groups: [[0, 2], [1, 3]]`: the positions along one axis, each in one group (C3).
-bool readGroups(CallContext &c, Collective &collective) {
+bool readGroups(CallContext &c, Collective &collective, GroupSizes sizes) {
   bool takesGroups = llvm::any_of(c.builtin.parameters, [](const Parameter &p) { return p.name == "groups"; });
   if (!takesGroups || !c.has("groups"))
     return true;
@@ -54,19 +67,14 @@ bool readGroups(CallContext &c, Collective &collective) {
         return fail(member.range(), "name position " + std::to_string(literal->value) + " twice");
       positions.push_back(literal->value);
     }
-    if (width && positions.size() != width) {
-      notBuiltYet(c.e, list.range(), "`groups:` of different sizes");
-      return false;
-    }
+    if (width && positions.size() != width && sizes == GroupSizes::Equal)
+      return fail(list.range(), "of " + spelt(c) + " must be of one size, because its result's size depends on it: expected " +
+                                    std::to_string(width) + " positions, got " + std::to_string(positions.size()));
     width = positions.size();
     attributes.push_back(c.e.builder.getDenseI64ArrayAttr(positions));
   }
   // The positions from 0 to the largest, each once, and all devices where their number is literal.
-  int64_t devices = -1;
-  for (const MeshContext &mesh : c.e.meshes)
-    for (auto [axis, size] : llvm::zip(mesh.axes, mesh.sizes))
-      if (axis == collective.axes[0])
-        devices = size;
+  int64_t devices = literalDevices(c, collective.axes);
   int64_t expected = devices > 0 ? devices : *seen.rbegin() + 1;
   if (int64_t(seen.size()) != expected || *seen.rbegin() != expected - 1)
     return fail(groups.range(), "must cover each of " + std::to_string(expected) + " devices once, got " +
@@ -77,7 +85,7 @@ bool readGroups(CallContext &c, Collective &collective) {
 
 } // namespace
 
-std::optional<Collective> sema::readCollective(CallContext &c, const Value &value) {
+std::optional<Collective> sema::readCollective(CallContext &c, const Value &value, GroupSizes sizes) {
   Collective result;
   auto axes = readMeshAxes(c.e, c["axis"], c.range, spelt(c));
   if (!axes || !value || value.isError())
@@ -111,8 +119,9 @@ std::optional<Collective> sema::readCollective(CallContext &c, const Value &valu
           return std::nullopt;
         }
     result.leaves.push_back(operand);
+    result.missing.push_back(differenceOf(result.set, c.e.varyOf(operand.ssa)));
   }
-  if (!readGroups(c, result))
+  if (!readGroups(c, result, sizes))
     return std::nullopt;
   // Each group has a value of its own (V3), and every device takes part in one.
   if (result.groups)

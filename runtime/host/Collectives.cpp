@@ -1,32 +1,21 @@
-// Reductions and gathers between the devices of a map.
+// Reductions between the devices of a map.
 //
 // Small operands travel through the group's own staging places: one meeting, then everybody reduces for itself. Large
 // ones are reduced in place: the devices show each other their buffers, each one's threads reduce a slice over all of
 // them in rank order and write it to all outputs, so that every byte is read once and written once.
 
-#include "runtime/host/Dist.h"
-#include "runtime/host/Map.h"
+#include "runtime/host/Exchange.h"
 #include "runtime/host/ReduceKernels.h"
 #include "runtime/host/Team.h"
 
 #include <algorithm>
 #include <cstring>
-#include <unistd.h>
 
 using namespace pmap::rt;
 
 namespace {
 
 constexpr int64_t lineBytes = 64;
-
-/// Stores go past the caches when the data would not stay in them anyway.
-int64_t streamThreshold() {
-  static const int64_t bytes = [] {
-    long last = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return last > 0 ? (int64_t)last / 2 : (int64_t)8 << 20;
-  }();
-  return bytes;
-}
 
 struct Reduction {
   ReduceKernel kernel;
@@ -101,15 +90,6 @@ void reduceSlices(const Group &group, int32_t place, int32_t parity, Reduction h
   }
 }
 
-MapRun &requireRun(const pmap_site *site, const char *name) {
-  Thread &thread = thisThread();
-  if (!thread.run)
-    fail(site, "E1202", format("internal error: %s outside of a pmap", name));
-  if (thread.inPiece)
-    fail(site, "E1202", format("internal error: %s inside of a parallel loop", name));
-  return *thread.run;
-}
-
 void copyAll(int32_t count, const void *const *in, void *const *out, const int64_t *n, int64_t bytes) {
   for (int32_t i = 0; i < count; ++i)
     if (in[i] != out[i])
@@ -118,11 +98,10 @@ void copyAll(int32_t count, const void *const *in, void *const *out, const int64
 
 } // namespace
 
-void pmap_rt_all_reduce_groups(const pmap_site *site, int64_t axesMask, const int32_t *lists, int32_t listCount,
-                               int32_t listSize, int32_t kind, int32_t dtype, int32_t count, const void *const *in,
-                               void *const *out, const int64_t *n) {
+void pmap_rt_all_reduce(const pmap_site *site, const int32_t *among, int32_t kind, int32_t dtype, int32_t count,
+                        const void *const *in, void *const *out, const int64_t *n) {
   MapRun &run = requireRun(site, nameOf(kind));
-  auto [group, place] = run.groupOf(site, axesMask, lists, listCount, listSize);
+  auto [group, place] = run.groupOf(site, among);
   int64_t bytes = pmap_dtype_bytes(dtype), total = 0;
   for (int32_t i = 0; i < count; ++i)
     total += n[i];
@@ -149,45 +128,5 @@ void pmap_rt_all_reduce_groups(const pmap_site *site, int64_t axesMask, const in
   how.stream = total * bytes * how.ranks * 2 > streamThreshold();
   int32_t parity = run.meet(*group, place, arrival);
   reduceSlices(*group, place, parity, how, count, n);
-  run.part(*group, place);
-}
-
-void pmap_rt_all_reduce(const pmap_site *site, int64_t axesMask, int32_t kind, int32_t dtype, int32_t count,
-                        const void *const *in, void *const *out, const int64_t *n) {
-  pmap_rt_all_reduce_groups(site, axesMask, nullptr, 0, 0, kind, dtype, count, in, out, n);
-}
-
-void pmap_rt_all_gather(const pmap_site *site, int64_t axesMask, int64_t outer, int64_t innerBytes, const void *in,
-                        void *out) {
-  MapRun &run = requireRun(site, "all_gather");
-  auto [group, place] = run.groupOf(site, axesMask, nullptr, 0, 0);
-  int64_t bytes = outer * innerBytes;
-  int64_t count = (int64_t)group->size();
-  if (count == 1) {
-    if (in != out)
-      memcpy(out, in, (size_t)bytes);
-    return;
-  }
-  if (place == 0)
-    run.context->collectives.fetch_add(1, std::memory_order_relaxed);
-  // Everybody reads all blocks and writes its own output; the blocks must stay until all have read them.
-  const void *shownIn[1] = {in};
-  void *shownOut[1] = {out};
-  Arrival arrival{site, "all_gather", {-1, -1, outer, bytes}, shownIn, shownOut};
-  bool staged = bytes <= Member::stagingBytes;
-  Member &self = group->members[place];
-  if (staged)
-    memcpy(self.staging[(self.sequence + 1) & 1], in, (size_t)bytes);
-  int32_t parity = run.meet(*group, place, arrival);
-  if (staged) {
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t r = 0; r < count; ++r)
-        memcpy((char *)out + (o * count + r) * innerBytes, group->members[r].staging[parity] + o * innerBytes,
-               (size_t)innerBytes);
-    return;
-  }
-  Shape whole{outer, count, innerBytes}, block{outer, 1, innerBytes}, zero{0, 0, 0};
-  for (int64_t r = 0; r < count; ++r)
-    copyBox((char *)out, whole, {0, r, 0}, (const char *)group->members[r].shown[parity].in[0], block, zero, block, 1);
   run.part(*group, place);
 }

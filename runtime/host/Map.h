@@ -47,10 +47,9 @@ struct Group {
   uint64_t size() const { return ranks.size(); }
 };
 
-/// All groups of one set of axes, perhaps cut up further by explicit lists.
+/// All groups that an `among` table (runtime.h) makes.
 struct GroupSet {
-  int64_t axesMask;
-  std::vector<int32_t> lists;
+  std::vector<int32_t> among;
   std::deque<Group> groups;
   std::vector<std::pair<Group *, int32_t>> ofRank; ///< A rank's group and its place there; null: in no list.
 };
@@ -64,7 +63,8 @@ struct alignas(64) RankState {
   /// Where it waits for arrivals, for finding devices that wait for each other.
   std::atomic<Group *> waitsIn{nullptr};
   std::atomic<uint64_t> waitsFor{0};
-  std::vector<GroupSet *> sets; ///< Found before; searched first.
+  /// The sets found before, by their tables' addresses.
+  std::vector<std::pair<const int32_t *, GroupSet *>> sets;
   std::vector<void *> arguments;
 };
 
@@ -81,9 +81,8 @@ struct MapRun {
   SpinLock setsLock;
   std::deque<GroupSet> sets;
 
-  /// The group of this thread's device.
-  std::pair<Group *, int32_t> groupOf(const pmap_site *site, int64_t axesMask, const int32_t *lists, int32_t listCount,
-                                      int32_t listSize);
+  /// The group of this thread's device, and its place there.
+  std::pair<Group *, int32_t> groupOf(const pmap_site *site, const int32_t *among);
   /// Shows the arrival and waits until the group is complete. Fails when the devices disagree. Returns the parity under
   /// which the members show theirs.
   int32_t meet(Group &group, int32_t place, const Arrival &arrival);
@@ -93,7 +92,7 @@ struct MapRun {
   void wakeAll();
 
 private:
-  GroupSet &makeSet(int64_t axesMask, const std::vector<int32_t> &lists, int32_t listSize);
+  GroupSet &makeSet(const int32_t *among, size_t length);
   void waitForArrivals(Group &group, int32_t place, const Arrival &arrival, uint64_t number);
   void checkLateness(Group &group, int32_t place, const Arrival &arrival, uint64_t number, double waited);
   bool allWait();

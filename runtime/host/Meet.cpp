@@ -26,75 +26,71 @@ std::string listText(const std::vector<int32_t> &ranks) {
 
 } // namespace
 
-GroupSet &MapRun::makeSet(int64_t axesMask, const std::vector<int32_t> &lists, int32_t listSize) {
+GroupSet &MapRun::makeSet(const int32_t *among, size_t length) {
   GroupSet &set = sets.emplace_back();
-  set.axesMask = axesMask;
-  set.lists = lists;
+  set.among.assign(among, among + length);
   set.ofRank.assign((size_t)size, {nullptr, 0});
-  AxisList inside, outside;
+  AxisList inside(among + 1, among + 1 + among[0]), outside;
   for (int32_t axis = 0; axis < (int32_t)meshSizes.size(); ++axis)
-    (axesMask >> axis & 1 ? inside : outside).push_back(axis);
-  // The flat index along the collective's axes says who meets whom; with lists, those of one list do.
+    if (std::find(inside.begin(), inside.end(), axis) == inside.end())
+      outside.push_back(axis);
+  // The flat index along the collective's axes says who meets whom; with groups, those of one group do.
   int64_t insideSize = partsOf(inside, meshSizes), outsideSize = partsOf(outside, meshSizes);
   std::vector<int32_t> rankAt((size_t)(insideSize * outsideSize));
   for (int32_t rank = 0; rank < size; ++rank) {
     const auto &at = ranks[rank].coordinates;
     rankAt[(size_t)(flatIndex(outside, at, meshSizes) * insideSize + flatIndex(inside, at, meshSizes))] = rank;
   }
-  auto addGroup = [&](int64_t outer, const int32_t *indices, int64_t count) {
+  auto addGroup = [&](int64_t outer, const int32_t *positions, int64_t count) {
     Group &group = set.groups.emplace_back();
     for (int64_t i = 0; i < count; ++i)
-      group.ranks.push_back(rankAt[(size_t)(outer * insideSize + (indices ? indices[i] : i))]);
+      group.ranks.push_back(rankAt[(size_t)(outer * insideSize + (positions ? positions[i] : i))]);
     group.members.reset(new Member[(size_t)count]);
     for (int64_t i = 0; i < count; ++i)
       set.ofRank[(size_t)group.ranks[(size_t)i]] = {&group, (int32_t)i};
   };
   for (int64_t outer = 0; outer < outsideSize; ++outer) {
-    if (lists.empty()) {
+    const int32_t *at = among + 1 + among[0];
+    int32_t count = *at++;
+    if (count == 0)
       addGroup(outer, nullptr, insideSize);
-      continue;
-    }
-    for (size_t begin = 0; begin < lists.size(); begin += (size_t)listSize)
-      addGroup(outer, &lists[begin], listSize);
+    for (int32_t i = 0; i < count; ++i, at += *at + 1)
+      addGroup(outer, at + 1, *at);
   }
   return set;
 }
 
-std::pair<Group *, int32_t> MapRun::groupOf(const pmap_site *site, int64_t axesMask, const int32_t *lists,
-                                            int32_t listCount, int32_t listSize) {
+std::pair<Group *, int32_t> MapRun::groupOf(const pmap_site *site, const int32_t *among) {
   int32_t rank = thisThread().rank;
-  size_t entries = (size_t)listCount * (size_t)listSize;
-  auto matches = [&](const GroupSet &set) {
-    return set.axesMask == axesMask && set.lists.size() == entries &&
-           std::equal(lists, lists + entries, set.lists.begin());
-  };
-  for (GroupSet *set : ranks[rank].sets)
-    if (matches(*set))
+  for (auto [table, set] : ranks[rank].sets)
+    if (table == among)
       return set->ofRank[(size_t)rank];
-  if (entries) {
-    int64_t flat = 1;
-    for (size_t axis = 0; axis < meshSizes.size(); ++axis)
-      flat *= axesMask >> axis & 1 ? meshSizes[axis] : 1;
-    std::vector<bool> covered((size_t)flat, false);
-    bool once = (int64_t)entries == flat;
-    for (size_t i = 0; i < entries && once; ++i) {
-      once = lists[i] >= 0 && lists[i] < flat && !covered[(size_t)lists[i]];
-      if (once)
-        covered[(size_t)lists[i]] = true;
-    }
-    if (!once) {
-      std::vector<bool>().swap(covered);
-      fail(site, "E1123", format("groups do not cover each of %lld devices once", (long long)flat));
-    }
-  }
+  int64_t positions = 1, named = 0;
+  for (int32_t i = 0; i < among[0]; ++i)
+    positions *= meshSizes[(size_t)among[1 + i]];
+  const int32_t *end = among + 1 + among[0];
+  int32_t count = *end++;
+  std::vector<bool> covered((size_t)positions, false);
+  for (int32_t i = 0; i < count; ++i)
+    for (const int32_t *last = end + *end + 1, *at = ++end; at != last; end = ++at)
+      if (*at >= 0 && *at < positions && !covered[(size_t)*at]) {
+        covered[(size_t)*at] = true;
+        ++named;
+      } else {
+        named = -1 - positions; // Never made up for.
+      }
+  std::vector<bool>().swap(covered);
+  if (count && named != positions)
+    fail(site, "E1123", format("groups do not cover each of %lld devices once", (long long)positions));
+  size_t length = (size_t)(end - among);
   Guard guard(setsLock);
   GroupSet *found = nullptr;
   for (GroupSet &set : sets)
-    if (matches(set))
+    if (set.among.size() == length && std::equal(among, among + length, set.among.begin()))
       found = &set;
   if (!found)
-    found = &makeSet(axesMask, std::vector<int32_t>(lists, lists + entries), listSize);
-  ranks[rank].sets.push_back(found);
+    found = &makeSet(among, length);
+  ranks[rank].sets.push_back({among, found});
   return found->ofRank[(size_t)rank];
 }
 

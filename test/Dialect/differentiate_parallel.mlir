@@ -1,5 +1,5 @@
 // Collectives and their transposes (G2).
-// RUN: %pmap-opt %s --pmap-transform --pmap-simplify | FileCheck %s
+// RUN: %pmap-opt %s --pmap-transform --pmap-simplify --pmap-fuse-collectives | FileCheck %s
 
 !local = tensor<?xf32, #pmap.layout<["n"], ["a"]>>
 !scalar = tensor<f32, #pmap.layout<[], ["a"]>>
@@ -78,7 +78,7 @@ func.func @all_gather(%x: !local) -> !local {
   // CHECK: %[[AT:.*]] = arith.muli %[[I]], %[[N]]
   // CHECK: pmap.slice %{{.*}}[%[[AT]]] strides [1] in_bounds
   %v, %g = pmap.grad (%x as %a : !local) wrt [0] {
-    %0 = pmap.all_gather %a over "a" dim 0 tiled : !local -> tensor<?xf32, #pmap.layout<["@a*n"], []>>
+    %0 = pmap.all_gather %a over ["a"] dim 0 tiled : !local -> tensor<?xf32, #pmap.layout<["@a*n"], []>>
     %1 = arith.mulf %0, %0 : tensor<?xf32, #pmap.layout<["@a*n"], []>>
     %2 = pmap.reduce sum %1 dims [0] : tensor<?xf32, #pmap.layout<["@a*n"], []>> -> tensor<f32>
     pmap.yield %2 : tensor<f32>

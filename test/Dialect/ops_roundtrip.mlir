@@ -123,8 +123,8 @@ func.func @parallel(%n: index, %x: tensor<?xf32, #pmap.layout<["n"], []>>) attri
     // CHECK-NEXT: pmap.all_reduce max(%[[S]]) over ["a"] groups [array<i64: 0, 2>, array<i64: 1, 3>] :
     %u = pmap.all_reduce max (%s) over ["a"] groups [array<i64: 0, 2>, array<i64: 1, 3>]
       : (tensor<f32, #pmap.layout<[], ["a"]>>) -> tensor<f32, #pmap.layout<[], ["a"]>>
-    // CHECK-NEXT: pmap.all_gather %[[S]] over "a" dim 0 :
-    %v = pmap.all_gather %s over "a" dim 0 : tensor<f32, #pmap.layout<[], ["a"]>> -> tensor<?xf32, #pmap.layout<["@a"], []>>
+    // CHECK-NEXT: pmap.all_gather %[[S]] over ["a"] dim 0 :
+    %v = pmap.all_gather %s over ["a"] dim 0 : tensor<f32, #pmap.layout<[], ["a"]>> -> tensor<?xf32, #pmap.layout<["@a"], []>>
     // CHECK-NEXT: pmap.widen %[[T]] : tensor<f32> to tensor<f32, #pmap.layout<[], ["a"]>>
     %w = pmap.widen %t : tensor<f32> to tensor<f32, #pmap.layout<[], ["a"]>>
     // CHECK-NEXT: pmap.yield %[[B]] :

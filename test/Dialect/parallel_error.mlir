@@ -200,7 +200,7 @@ func.func @all_reduce_6(%x: tensor<i1>) {
 // -----
 func.func @all_gather_1(%x: tensor<2xf32, #pmap.layout<["2"], ["a"]>>) {
   // expected-error @+1 {{(all_gather-1) expected a dimension below 1, got 1}}
-  %0 = pmap.all_gather %x over "a" dim 1 tiled
+  %0 = pmap.all_gather %x over ["a"] dim 1 tiled
     : tensor<2xf32, #pmap.layout<["2"], ["a"]>> -> tensor<?xf32, #pmap.layout<["2*@a"], []>>
   return
 }
@@ -208,7 +208,7 @@ func.func @all_gather_1(%x: tensor<2xf32, #pmap.layout<["2"], ["a"]>>) {
 // -----
 func.func @all_gather_2(%x: tensor<2xf32, #pmap.layout<["2"], ["a"]>>) {
   // expected-error @+1 {{(all_gather-2) expected the result type 'tensor<?xf32, #pmap.layout<["2*@a"], []>>'}}
-  %0 = pmap.all_gather %x over "a" dim 0 tiled
+  %0 = pmap.all_gather %x over ["a"] dim 0 tiled
     : tensor<2xf32, #pmap.layout<["2"], ["a"]>> -> tensor<?xf32, #pmap.layout<["n"], []>>
   return
 }
@@ -216,7 +216,7 @@ func.func @all_gather_2(%x: tensor<2xf32, #pmap.layout<["2"], ["a"]>>) {
 // -----
 func.func @all_gather_3(%x: tensor<2xf32, #pmap.layout<["2"], ["a"]>>) {
   // expected-error @+1 {{(all_gather-3) expected the result type}}
-  %0 = pmap.all_gather %x over "a" dim 0
+  %0 = pmap.all_gather %x over ["a"] dim 0
     : tensor<2xf32, #pmap.layout<["2"], ["a"]>> -> tensor<?x2xf32, #pmap.layout<["@a", "2"], ["a"]>>
   return
 }

@@ -7,14 +7,13 @@
 // BUFFER: pmap_rt.call "pmap_rt_all_reduce"{{.*}} ins(%{{.*}}, %{{.*}} : memref<?xf32>, f32) outs(%[[OUT]] : memref<?xf32>) -> f32
 // CHECK-LABEL: func.func @reduce
 // CHECK: llvm.alloca
-// CHECK: llvm.call @pmap_rt_all_reduce(%{{.*}}) : (!llvm.ptr, i64, i32, i32, i32, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+// CHECK: llvm.call @pmap_rt_all_reduce(%{{.*}}) : (!llvm.ptr, !llvm.ptr, i32, i32, i32, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
 // CHECK: llvm.load %{{.*}} -> f32
-func.func @reduce(%n: index, %x: tensor<?xf32> {bufferization.writable = false}, %s: f32, %site: !llvm.ptr) -> (tensor<?xf32>, f32) {
-  %mask = arith.constant 1 : i64
+func.func @reduce(%n: index, %x: tensor<?xf32> {bufferization.writable = false}, %s: f32, %site: !llvm.ptr, %among: !llvm.ptr) -> (tensor<?xf32>, f32) {
   %kind = arith.constant 0 : i32
   %dtype = arith.constant 11 : i32
   %e = tensor.empty(%n) : tensor<?xf32>
-  %r:2 = pmap_rt.call "pmap_rt_all_reduce"(%site, %mask, %kind, %dtype : !llvm.ptr, i64, i32, i32) ins(%x, %s : tensor<?xf32>, f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>, f32
+  %r:2 = pmap_rt.call "pmap_rt_all_reduce"(%site, %among, %kind, %dtype : !llvm.ptr, !llvm.ptr, i32, i32) ins(%x, %s : tensor<?xf32>, f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>, f32
   return %r#0, %r#1 : tensor<?xf32>, f32
 }
 

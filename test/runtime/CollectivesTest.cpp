@@ -14,6 +14,9 @@ namespace {
 
 constexpr pmap_site at{"body.pmap", 4, 9, nullptr};
 
+/// Who meets: the number of axes, the axes, the number of groups, the groups.
+constexpr int32_t alongA[] = {1, 0, 0}, alongB[] = {1, 1, 0}, alongBoth[] = {2, 0, 1, 0};
+
 class Collectives : public testing::TestWithParam<int> {
 protected:
   void SetUp() override { pmap_rt_start(GetParam(), 0); }
@@ -96,7 +99,7 @@ TEST_P(Collectives, EveryKindDtypeAndSize) {
                              store(dtype, in, i, sample(r, i));
                            const void *ins[] = {in};
                            void *outs[] = {out};
-                           pmap_rt_all_reduce(&at, 1, kind, dtype, 1, ins, outs, &n);
+                           pmap_rt_all_reduce(&at, alongA, kind, dtype, 1, ins, outs, &n);
                            for (int64_t i = 0; i < n; ++i)
                              if (load(dtype, out, i) != expected(kind, dtype, pmap_rt_axis_size(0), i)) {
                                ADD_FAILURE() << "kind " << kind << " of " << pmap_dtype_name(dtype) << " element " << i
@@ -128,7 +131,7 @@ TEST_P(Collectives, EqualBitsOnEveryDeviceAndThreadCount) {
                            x[i] = std::sin((float)(i * 31 + r * 17)) * std::exp((float)((i + r) % 20));
                          const void *ins[] = {x};
                          void *outs[] = {x}; // In place.
-                         pmap_rt_all_reduce(&at, 1, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
+                         pmap_rt_all_reduce(&at, alongA, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
                          results[(size_t)r].assign(x, x + n);
                          pmap_rt_free(x);
                        }),
@@ -154,7 +157,7 @@ TEST_P(Collectives, SeveralArraysAreOneCollective) {
                      const void *ins[] = {a, &b};
                      void *outs[] = {a, &b};
                      int64_t n[] = {3, 1}, d = pmap_rt_axis_size(0);
-                     pmap_rt_all_reduce(&at, 1, PMAP_REDUCE_SUM, PMAP_f32, 2, ins, outs, n);
+                     pmap_rt_all_reduce(&at, alongA, PMAP_REDUCE_SUM, PMAP_f32, 2, ins, outs, n);
                      EXPECT_EQ(a[2], 3 * (float)d);
                      EXPECT_EQ(b, (float)(d * (d - 1) / 2));
                    }),
@@ -178,7 +181,7 @@ TEST_P(Collectives, AllGather) {
                          auto *y = (int32_t *)pmap_rt_alloc(outer * inner * d * 4);
                          for (int64_t i = 0; i < outer * inner; ++i)
                            x[i] = (int32_t)(r * 100000 + i);
-                         pmap_rt_all_gather(&at, 1, outer, inner * 4, x, y);
+                         pmap_rt_all_gather(&at, alongA, outer, inner * 4, x, y);
                          for (int64_t o = 0; o < outer; ++o)
                            for (int64_t k = 0; k < d; ++k)
                              for (int64_t i = 0; i < inner; ++i)
@@ -198,7 +201,7 @@ TEST_P(Collectives, ManySmallOnesInARow) {
                        int64_t x = i + pmap_rt_axis_index(0);
                        const void *ins[] = {&x};
                        void *outs[] = {&x};
-                       pmap_rt_all_reduce(&at, 1, PMAP_REDUCE_SUM, PMAP_i64, 1, ins, outs, &one);
+                       pmap_rt_all_reduce(&at, alongA, PMAP_REDUCE_SUM, PMAP_i64, 1, ins, outs, &one);
                        if (x != d * i + d * (d - 1) / 2)
                          pmap_rt_fail(&at, PMAP_FAIL_INDEX, x, 0, i);
                      }
@@ -217,7 +220,7 @@ TEST_P(Collectives, SmallAndLargeMixed) {
                          x[i] = (double)(i + round);
                        const void *ins[] = {x};
                        void *outs[] = {x};
-                       pmap_rt_all_reduce(&at, 1, PMAP_REDUCE_SUM, PMAP_f64, 1, ins, outs, &n);
+                       pmap_rt_all_reduce(&at, alongA, PMAP_REDUCE_SUM, PMAP_f64, 1, ins, outs, &n);
                        for (int64_t i = 0; i < n; ++i)
                          if (x[i] != (double)(d * (i + round)))
                            pmap_rt_fail(&at, PMAP_FAIL_INDEX, i, round, n);
@@ -238,7 +241,7 @@ TEST_P(Collectives, AFailingDeviceWakesTheOthers) {
     const void *ins[] = {&x};
     void *outs[] = {&x};
     int64_t n = 1;
-    pmap_rt_all_reduce(&at, 1, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
+    pmap_rt_all_reduce(&at, alongA, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
   });
   EXPECT_EQ(message, "body.pmap:2:1: error: assertion failed: too large [E1102]\n");
   EXPECT_LT(now() - begin, 1);
@@ -256,7 +259,7 @@ TEST_P(Collectives, ADeviceThatNeverComes) {
     const void *ins[] = {&x};
     void *outs[] = {&x};
     int64_t n = 1;
-    pmap_rt_all_reduce(&at, 1, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
+    pmap_rt_all_reduce(&at, alongA, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
   });
   EXPECT_EQ(message, "body.pmap:4:9: error: device 1 finished without reaching the psum that others wait in [E1113]\n");
   EXPECT_LT(now() - begin, 1);
@@ -272,7 +275,7 @@ TEST_P(Collectives, DevicesThatDisagree) {
     const void *ins[] = {x};
     void *outs[] = {x};
     int64_t n = last ? 1 : 2;
-    pmap_rt_all_reduce(last ? &other : &at, 1, last ? PMAP_REDUCE_MAX : PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
+    pmap_rt_all_reduce(last ? &other : &at, alongA, last ? PMAP_REDUCE_MAX : PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
   });
   EXPECT_EQ(message, "body.pmap:4:9: error: the devices do not agree on this psum [E1112]\n"
                      "note: device 0 is in the psum of 2 f32 at body.pmap:4:9\n"
@@ -295,7 +298,7 @@ TEST_P(Collectives, ADeadline) {
     const void *ins[] = {&x};
     void *outs[] = {&x};
     int64_t n = 1;
-    pmap_rt_all_reduce(&at, 1, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
+    pmap_rt_all_reduce(&at, alongA, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
   });
   pmap_rt_set_timeout(0);
   EXPECT_NE(message.find(" waited in this psum for 0.2 s; device"), std::string::npos) << message;
@@ -308,18 +311,18 @@ TEST(Groups, SubsetsOfAxes) {
   pmap_rt_start(6, 0);
   ASSERT_EQ(runMap("mesh a=2 b=3;",
                    [](void **) {
-                     auto sum = [](int64_t mask) {
+                     auto sum = [](const int32_t *among) {
                        int32_t x = (int32_t)(pmap_rt_axis_index(0) * 10 + pmap_rt_axis_index(1));
                        const void *ins[] = {&x};
                        void *outs[] = {&x};
                        int64_t n = 1;
-                       pmap_rt_all_reduce(&at, mask, PMAP_REDUCE_SUM, PMAP_i32, 1, ins, outs, &n);
+                       pmap_rt_all_reduce(&at, among, PMAP_REDUCE_SUM, PMAP_i32, 1, ins, outs, &n);
                        return x;
                      };
                      int64_t a = pmap_rt_axis_index(0), b = pmap_rt_axis_index(1);
-                     EXPECT_EQ(sum(1), 10 + 2 * b);
-                     EXPECT_EQ(sum(2), 30 * a + 3);
-                     EXPECT_EQ(sum(3), 36);
+                     EXPECT_EQ(sum(alongA), 10 + 2 * b);
+                     EXPECT_EQ(sum(alongB), 30 * a + 3);
+                     EXPECT_EQ(sum(alongBoth), 36);
                    }),
             "");
   pmap_rt_stop();
@@ -330,22 +333,22 @@ TEST(Groups, Lists) {
   pmap_rt_start(4, 0);
   ASSERT_EQ(runMap("mesh a=4;",
                    [](void **) {
-                     static const int32_t groups[] = {0, 2, 1, 3};
+                     static const int32_t groups[] = {1, 0, 2, 2, 0, 2, 2, 1, 3};
                      int64_t r = pmap_rt_axis_index(0), n = 1;
                      float x = (float)r;
                      const void *ins[] = {&x};
                      void *outs[] = {&x};
-                     pmap_rt_all_reduce_groups(&at, 1, groups, 2, 2, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
+                     pmap_rt_all_reduce(&at, groups, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
                      EXPECT_EQ(x, r % 2 ? 4 : 2);
                    }),
             "");
   std::string message = runMap("mesh a=4;", [](void **) {
-    static const int32_t groups[] = {0, 2, 1, 2};
+    static const int32_t groups[] = {1, 0, 2, 2, 0, 2, 2, 1, 2};
     int64_t n = 1;
     float x = 0;
     const void *ins[] = {&x};
     void *outs[] = {&x};
-    pmap_rt_all_reduce_groups(&at, 1, groups, 2, 2, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
+    pmap_rt_all_reduce(&at, groups, PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
   });
   EXPECT_EQ(message, "body.pmap:4:9: error: groups do not cover each of 4 devices once [E1123]\n");
   pmap_rt_stop();
@@ -360,7 +363,7 @@ TEST(Groups, DevicesThatWaitForEachOther) {
     const void *ins[] = {&x};
     void *outs[] = {&x};
     int64_t n = 1;
-    pmap_rt_all_reduce(&at, pmap_rt_axis_index(0) == pmap_rt_axis_index(1) ? 1 : 2, PMAP_REDUCE_SUM, PMAP_f32, 1, ins,
+    pmap_rt_all_reduce(&at, pmap_rt_axis_index(0) == pmap_rt_axis_index(1) ? alongA : alongB, PMAP_REDUCE_SUM, PMAP_f32, 1, ins,
                        outs, &n);
   });
   EXPECT_NE(message.find("the devices wait for each other"), std::string::npos) << message;
@@ -379,7 +382,7 @@ TEST(Reductions, NanPassesThroughMaximaAndMinima) {
                        const void *ins[] = {x};
                        void *outs[] = {x};
                        int64_t n = 3;
-                       pmap_rt_all_reduce(&at, 1, current.kind, PMAP_f32, 1, ins, outs, &n);
+                       pmap_rt_all_reduce(&at, alongA, current.kind, PMAP_f32, 1, ins, outs, &n);
                        for (float value : x)
                          EXPECT_TRUE(std::isnan(value));
                      }),
@@ -397,7 +400,7 @@ TEST(Reductions, HalfAccumulatesAsFloat) {
                      const void *ins[] = {&x};
                      void *outs[] = {&x};
                      int64_t n = 1;
-                     pmap_rt_all_reduce(&at, 1, PMAP_REDUCE_SUM, PMAP_f16, 1, ins, outs, &n);
+                     pmap_rt_all_reduce(&at, alongA, PMAP_REDUCE_SUM, PMAP_f16, 1, ins, outs, &n);
                      EXPECT_EQ(halfToFloat(x), 2052);
                    }),
             "");

@@ -1,4 +1,5 @@
-// Verifiers of the collectives after which devices hold different values (V4).
+// Verifiers of the collectives that move arrays between devices (V3, V4).
+#include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Dialect/IR/VerifyHelpers.h"
 
 using namespace mlir;
@@ -6,39 +7,53 @@ using namespace pmap;
 
 namespace {
 
-SmallVector<StringAttr> axesOf(ArrayAttr names) {
-  return llvm::to_vector(names.getAsRange<StringAttr>());
-}
+SmallVector<StringAttr> axesOf(ArrayAttr names) { return llvm::to_vector(names.getAsRange<StringAttr>()); }
 
-// How many devices take part: those along the axes, or those of a group.
+// How many devices take part, once axes and groups are what they must be: groups of one size over one axis, because
+// the size of the result depends on it.
 FailureOr<Size> participants(Operation *op, StringRef axesNumber, StringRef groupsNumber, ArrayAttr names,
                              std::optional<ArrayAttr> groups) {
   SmallVector<StringAttr> axes = axesOf(names);
   if (axes.empty() || sorted(axes).size() != axes.size())
     return op->emitOpError() << "(" << axesNumber << ") expected axes, each once, got " << names;
-  if (!groups) {
-    Size devices(1);
-    for (StringAttr axis : axes)
-      devices *= Size::axis(axis.getValue());
-    return devices;
-  }
+  if (!groups)
+    return participantsOf(axes, {});
   SmallVector<int64_t> seen;
-  size_t members = 0;
   bool even = !groups->empty();
   for (auto group : groups->getAsRange<DenseI64ArrayAttr>()) {
-    even &= members == 0 || members == group.asArrayRef().size();
-    members = group.asArrayRef().size();
+    even &= group.size() == cast<DenseI64ArrayAttr>((*groups)[0]).size();
     llvm::append_range(seen, group.asArrayRef());
   }
   llvm::sort(seen);
-  if (axes.size() != 1 || !even || members == 0 || seen.front() < 0 ||
+  if (axes.size() != 1 || !even || seen.empty() || seen.front() < 0 ||
       std::adjacent_find(seen.begin(), seen.end()) != seen.end())
     return op->emitOpError() << "(" << groupsNumber << ") groups of one size partition the positions of one axis (C3), got "
                              << *groups;
-  return Size(static_cast<int64_t>(members));
+  return participantsOf(axes, *groups);
 }
 
 } // namespace
+
+void AllGatherOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<StringAttr> axes, int64_t dim,
+                        bool tiled, ArrayAttr groups) {
+  build(builder, state, inferAllGather(tensorType(input), axes, dim, tiled, groups), input,
+        builder.getArrayAttr(SmallVector<Attribute>(axes.begin(), axes.end())), builder.getI64IntegerAttr(dim),
+        tiled ? builder.getUnitAttr() : UnitAttr(), groups);
+}
+
+SmallVector<StringAttr> AllGatherOp::getCollectiveAxes() { return axesOf(getAxes()); }
+
+LogicalResult AllGatherOp::verify() {
+  RankedTensorType input = tensorType(getInput()), result = tensorType(getResult());
+  int64_t dim = getDim();
+  if (failed(participants(*this, "all_gather-4", "all_gather-5", getAxes(), getGroups())) ||
+      failed(verifyDim(*this, "all_gather-1", dim, getTiled() ? input.getRank() : input.getRank() + 1)))
+    return failure();
+  RankedTensorType expected = inferAllGather(input, axesOf(getAxes()), dim, getTiled(), getGroupsAttr());
+  if (varyOf(result) != varyOf(expected))
+    return emitOpError() << "(all_gather-3) expected the result type " << expected << ", got " << result;
+  return verifyInferred(*this, "all_gather-2", expected, result);
+}
 
 SmallVector<StringAttr> ReduceScatterOp::getCollectiveAxes() { return axesOf(getAxes()); }
 
@@ -87,8 +102,9 @@ LogicalResult PermuteOp::verify() {
     return failure();
   RankedTensorType input = tensorType(getInput()), destinations = tensorType(getDestinations()), fill = tensorType(getFill());
   Axes axes = sorted(axesOf(getAxes()));
-  if (destinations.getRank() != 1 || !destinations.getElementType().isSignlessInteger(32) ||
-      sizeOf(destinations, 0) != *devices || !isSubset(varyOf(destinations), differenceOf(varyOf(destinations), axes)))
+  bool fits = destinations.getRank() == 1 && destinations.getElementType().isSignlessInteger(32) &&
+              (sizeOf(destinations, 0) == *devices || sizeOf(destinations, 0).isConstant());
+  if (!fits || !isSubset(varyOf(destinations), differenceOf(varyOf(destinations), axes)))
     return emitOpError() << "(permute-2) expected one i32 for each device, the same on all, got " << destinations;
   if (fill.getRank() != 0 || fill.getElementType() != input.getElementType())
     return emitOpError() << "(permute-3) expected a scalar of " << input.getElementType() << ", got " << fill;

@@ -65,12 +65,24 @@ RankedTensorType pmap::inferAllReduce(RankedTensorType input, ArrayRef<StringAtt
   return withVary(input, grouped ? unionOf(varyOf(input), axes) : differenceOf(varyOf(input), axes));
 }
 
-RankedTensorType pmap::inferAllGather(RankedTensorType input, StringAttr axis, int64_t dim, bool tiled) {
+Size pmap::participantsOf(ArrayRef<StringAttr> axes, ArrayAttr groups) {
+  if (groups)
+    return Size(groups.empty() ? 0 : cast<DenseI64ArrayAttr>(groups[0]).size());
+  Size devices(1);
+  for (StringAttr axis : axes)
+    devices *= Size::axis(axis.getValue());
+  return devices;
+}
+
+RankedTensorType pmap::inferAllGather(RankedTensorType input, ArrayRef<StringAttr> axes, int64_t dim, bool tiled,
+                                      ArrayAttr groups) {
   SmallVector<Size> sizes = sizesOf(input);
-  Size devices = Size::axis(axis.getValue());
+  Size devices = participantsOf(axes, groups);
   if (tiled)
     sizes[dim] *= devices;
   else
     sizes.insert(sizes.begin() + dim, devices);
-  return makeTensorType(input.getElementType(), sizes, differenceOf(varyOf(input), axis));
+  Axes over = sorted(axes);
+  return makeTensorType(input.getElementType(), sizes,
+                        groups ? unionOf(varyOf(input), over) : differenceOf(varyOf(input), over));
 }

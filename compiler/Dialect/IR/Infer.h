@@ -20,6 +20,10 @@ mlir::RankedTensorType inferGather(mlir::RankedTensorType input, mlir::RankedTen
 /// V minus the axes, or with groups V plus the axes (V3).
 mlir::RankedTensorType inferAllReduce(mlir::RankedTensorType input, llvm::ArrayRef<mlir::StringAttr> axes,
                                       bool grouped);
-mlir::RankedTensorType inferAllGather(mlir::RankedTensorType input, mlir::StringAttr axis, int64_t dim, bool tiled);
+/// With groups, which are of one size, blocks are those of a group.
+mlir::RankedTensorType inferAllGather(mlir::RankedTensorType input, llvm::ArrayRef<mlir::StringAttr> axes, int64_t dim,
+                                      bool tiled, mlir::ArrayAttr groups = {});
+/// How many devices take part in a collective: those along the axes, or those of a group.
+Size participantsOf(llvm::ArrayRef<mlir::StringAttr> axes, mlir::ArrayAttr groups);
 
 } // namespace pmap

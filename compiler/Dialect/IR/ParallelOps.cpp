@@ -80,7 +80,8 @@ LogicalResult MapOp::verify() {
   };
   for (auto [argument, input] : llvm::zip_equal(block.getArguments().drop_front(numSizes), getInputs())) {
     auto dist = cast<DistType>(input.getType());
-    if (!isBlockOf(argument.getType(), dist) || varyOf(argument.getType()) != ArrayRef(dist.getSpec().getAllAxes()))
+    Axes vary = unionOf(dist.getSpec().getAllAxes(), varyOf(dist));
+    if (!isBlockOf(argument.getType(), dist) || varyOf(argument.getType()) != ArrayRef(vary))
       return emitOpError() << "(map-3) " << argument.getType() << " is not a block of " << dist;
   }
   Operation *yield = block.getTerminator();
@@ -91,7 +92,7 @@ LogicalResult MapOp::verify() {
     auto dist = cast<DistType>(result.getType());
     if (!isBlockOf(value.getType(), dist))
       return emitOpError() << "(map-4) " << value.getType() << " is not a block of " << dist;
-    if (!isSubset(varyOf(value.getType()), dist.getSpec().getAllAxes()))
+    if (!isSubset(varyOf(value.getType()), unionOf(dist.getSpec().getAllAxes(), varyOf(dist))))
       return emitOpError() << "(map-5) a block that varies more than " << dist.getSpec()
                            << " splits (V7): " << value.getType();
   }
@@ -231,19 +232,6 @@ LogicalResult AllReduceOp::verify() {
   if (axes.size() != 1 || repeated || (!seen.empty() && seen.front() < 0))
     return emitOpError() << "(all_reduce-5) groups partition the positions of one axis (C3), got " << *getGroups();
   return success();
-}
-
-SmallVector<StringAttr> AllGatherOp::getCollectiveAxes() { return {getAxisAttr()}; }
-
-LogicalResult AllGatherOp::verify() {
-  RankedTensorType input = tensorType(getInput()), result = tensorType(getResult());
-  int64_t dim = getDim();
-  if (failed(verifyDim(*this, "all_gather-1", dim, getTiled() ? input.getRank() : input.getRank() + 1)))
-    return failure();
-  RankedTensorType expected = inferAllGather(input, getAxisAttr(), dim, getTiled());
-  if (varyOf(result) != varyOf(expected))
-    return emitOpError() << "(all_gather-3) expected the result type " << expected << ", got " << result;
-  return verifyInferred(*this, "all_gather-2", expected, result);
 }
 
 //===- axis_index, axis_size

@@ -1,4 +1,5 @@
 // The derivatives of the parallel ops (G2).
+#include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Dialect/IR/Pullbacks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -9,13 +10,6 @@ namespace {
 
 using Cotangents = SmallVectorImpl<Value>;
 
-Size devicesAlong(ArrayRef<StringAttr> axes) {
-  Size devices(1);
-  for (StringAttr axis : axes)
-    devices *= Size::axis(axis.getValue());
-  return devices;
-}
-
 RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 // A value times the number of devices along `axes`.
@@ -23,7 +17,7 @@ Expr timesDevices(Expr value, ArrayRef<StringAttr> axes) {
   if (axes.empty())
     return value;
   return value * value.with(splatIndex(*value.builder, value.loc, value.type(),
-                                       indexOf(*value.builder, value.loc, devicesAlong(axes))));
+                                       indexOf(*value.builder, value.loc, participantsOf(axes, {}))));
 }
 
 // One all_reduce's rule for one operand x, result y and cotangent.
@@ -97,28 +91,47 @@ struct AllReduceRule {
     for (size_t i = over.size(); i-- > 0;) {
       StringAttr axis = over[i];
       Value mine = like(partial[i], WidenOp::create(builder, loc(), partial[i], axis).getType());
-      RankedTensorType mineType = tensorType(mine);
-      SmallVector<Size> sizes = sizesOf(mineType);
-      sizes.insert(sizes.begin(), Size::axis(axis.getValue()));
-      RankedTensorType all = makeTensorType(mineType.getElementType(), sizes, differenceOf(varyOf(mineType), axis));
-      Value gathered = AllGatherOp::create(builder, loc(), all, mine, axis, builder.getI64IntegerAttr(0), UnitAttr());
-      Value stretched = BroadcastOp::create(builder, loc(), all, ct);
-      Value pulled = pullProduct(op, builder, gathered, 0, stretched);
-      ct = like(ownBlock(pulled, axis, mineType), partial[i].getType());
+      Value all = AllGatherOp::create(builder, loc(), mine, axis, /*dim=*/0, /*tiled=*/false);
+      Value pulled = pullProduct(op, builder, all, 0, BroadcastOp::create(builder, loc(), all.getType(), ct));
+      ct = like(ownBlock(builder, loc(), pulled, axis, 0, tensorType(mine), /*stacked=*/true), partial[i].getType());
     }
     return ct;
   }
 
-  // This device's row of a value with one row per device along `axis`.
-  Value ownBlock(Value rows, StringAttr axis, RankedTensorType type) {
-    Value wide = WidenOp::create(builder, loc(), rows, axis);
-    SmallVector<Value> offsets = zeroOffsets(builder, loc(), tensorType(wide).getRank());
-    offsets[0] = ToIndexOp::create(builder, loc(), builder.getIndexType(),
-                                   AxisIndexOp::create(builder, loc(), axis.getValue()), false);
-    SmallVector<Size> sizes = sizesOf(type);
-    sizes.insert(sizes.begin(), Size(1));
-    Value row = SliceOp::create(builder, loc(), withSizes(type, sizes), wide, offsets, /*inBounds=*/true);
-    return ReshapeOp::create(builder, loc(), type, row);
+  // With groups, which may differ in size, all devices' values are gathered, and those of other groups count as 1. Every
+  // member holds a cotangent of its own: the group's is their sum.
+  Value groupedProduct() {
+    StringAttr axis = axes().front();
+    Value mine = like(x, y.getType()), total = reduced(ReductionKind::Sum, cotangent, axes());
+    Expr all = expr(WidenOp::create(builder, loc(), AllGatherOp::create(builder, loc(), mine, axis, 0, false), axis));
+    Value same = groupMask(axis, all.type());
+    Value own = select(all.with(same), all, all.number(1));
+    Value pulled = pullProduct(op, builder, own, 0, BroadcastOp::create(builder, loc(), all.type(), total));
+    return like(ownBlock(builder, loc(), pulled, axis, 0, tensorType(mine), /*stacked=*/true), x.getType());
+  }
+
+  // Which rows of a value of this type, one for each device along the axis, belong to this device's group.
+  Value groupMask(StringAttr axis, RankedTensorType rows) {
+    SmallVector<int32_t> groupOf;
+    for (auto [number, group] : llvm::enumerate(op.getGroupsAttr().getAsRange<DenseI64ArrayAttr>()))
+      for (int64_t position : group.asArrayRef()) {
+        groupOf.resize(std::max<size_t>(groupOf.size(), position + 1), -1);
+        groupOf[position] = number;
+      }
+    Type i32 = builder.getI32Type();
+    auto literal = makeTensorType(i32, Size(groupOf.size()));
+    Value table = arith::ConstantOp::create(builder, loc(), DenseElementsAttr::get(literal, ArrayRef(groupOf)));
+    // That there are as many devices as positions is checked where the sizes meet.
+    Value groups = WidenOp::create(
+        builder, loc(), CastOp::create(builder, loc(), makeTensorType(i32, Size::axis(axis.getValue())), table), axis);
+    Value own = ownBlock(builder, loc(), groups, axis, 0, makeScalarType(i32, axis), /*stacked=*/true);
+    Value same = arith::CmpIOp::create(builder, loc(), arith::CmpIPredicate::eq, groups,
+                                       splatScalar(builder, loc(), tensorType(groups), own));
+    auto mask = withElementType(rows, builder.getI1Type());
+    Axes others = differenceOf(varyOf(rows), axis);
+    if (!others.empty())
+      same = WidenOp::create(builder, loc(), same, others);
+    return BroadcastOp::create(builder, loc(), mask, same, ArrayRef<int64_t>{0});
   }
 
   Value apply() {
@@ -132,7 +145,7 @@ struct AllReduceRule {
     case ReductionKind::Min:
       return extremum();
     case ReductionKind::Prod:
-      return grouped ? Value() : product();
+      return grouped ? groupedProduct() : product();
     default:
       return Value();
     }
@@ -142,30 +155,8 @@ struct AllReduceRule {
 } // namespace
 
 LogicalResult AllReduceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
-  if (getKind() == ReductionKind::Prod && getGroups())
-    return failure();
   for (auto [x, y, ct] : llvm::zip_equal(getInputs(), getResults(), cotangents))
     result.push_back(ct ? AllReduceRule{*this, builder, x, y, ct}.apply() : Value());
-  return success();
-}
-
-// The operand's own slice of the result's cotangent.
-LogicalResult AllGatherOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
-  Location loc = getLoc();
-  RankedTensorType input = cast<RankedTensorType>(getInput().getType());
-  Value wide = WidenOp::create(builder, loc, cotangents.front(), getAxisAttr());
-  int64_t dim = getDim();
-  RankedTensorType wideType = cast<RankedTensorType>(wide.getType());
-  SmallVector<Size> sizes = sizesOf(wideType);
-  sizes[dim] = getTiled() ? sizeOf(input, dim) : Size(1);
-  SmallVector<Value> offsets = zeroOffsets(builder, loc, wideType.getRank());
-  Value rank =
-      ToIndexOp::create(builder, loc, builder.getIndexType(), AxisIndexOp::create(builder, loc, getAxis()), false);
-  offsets[dim] = arith::MulIOp::create(builder, loc, rank, indexOf(builder, loc, sizes[dim]));
-  Value own = SliceOp::create(builder, loc, withSizes(wideType, sizes), wide, offsets, /*inBounds=*/true);
-  if (!getTiled())
-    own = ReshapeOp::create(builder, loc, withVary(input, varyOf(wideType)), own);
-  result.push_back(withVarianceOf(builder, loc, own, input));
   return success();
 }
 

@@ -2,9 +2,7 @@
 #ifndef PMAP_COLLECTIVE_OPS_TD
 #define PMAP_COLLECTIVE_OPS_TD
 
-include "compiler/Dialect/IR/PmapOpBase.td"
-
-defvar Pmap_Groups = OptionalAttr<TypedArrayAttrBase<DenseI64ArrayAttr, "groups of positions">>;
+include "compiler/Dialect/IR/PmapParallelOps.td"
 
 def Pmap_ReduceScatterOp : Pmap_CollectiveOp<"reduce_scatter", [Differentiable, Batchable]> {
   let summary = "sums values over the devices along some axes; each gets its own block of the sum";
@@ -67,7 +65,7 @@ def Pmap_PermuteOp : Pmap_CollectiveOp<"permute", [Differentiable, Batchable]> {
     ```
 
     Constraints: (permute-1) axes are named once, and there is one at least; (permute-2) `destinations` is a vector of i32, one
-    for each device along the axes, that does not vary over them; (permute-3) `fill` is a scalar of the operand's element
+    for each device along the axes (a literal number of them is checked at run time), that does not vary over them; (permute-3) `fill` is a scalar of the operand's element
     type; (permute-4) the result is the operand's type, its V plus the axes and the V of the other operands (V4).
 
     Lifespan: made by Sema and derivatives; removed by PmapToLinalg.

@@ -4,6 +4,8 @@
 
 include "compiler/Dialect/IR/PmapOpBase.td"
 
+defvar Pmap_Groups = OptionalAttr<TypedArrayAttrBase<DenseI64ArrayAttr, "groups of positions">>;
+
 def Pmap_MapOp : Pmap_Op<"map", [IsolatedFromAbove, RecursiveMemoryEffects, SingleBlockImplicitTerminator<"YieldOp">,
     AttrSizedOperandSegments]> {
   let summary = "runs a region once per device of a mesh, each on its own blocks (P1)";
@@ -153,7 +155,7 @@ def Pmap_AllReduceOp : Pmap_CollectiveOp<"all_reduce", [Differentiable, Batchabl
     Lifespan: made by Sema and derivatives; removed by PmapToLinalg.
   }];
   let arguments = (ins Pmap_ReductionKindAttr:$kind, Variadic<Pmap_Tensor>:$inputs, StrArrayAttr:$axes,
-                       OptionalAttr<TypedArrayAttrBase<DenseI64ArrayAttr, "groups of positions">>:$groups);
+                       Pmap_Groups:$groups);
   let results = (outs Variadic<Pmap_Tensor>:$results);
   let assemblyFormat = [{
     $kind `(` $inputs `)` `over` $axes (`groups` $groups^)? attr-dict `:` functional-type($inputs, $results)
@@ -165,23 +167,32 @@ def Pmap_AllReduceOp : Pmap_CollectiveOp<"all_reduce", [Differentiable, Batchabl
 }
 
 def Pmap_AllGatherOp : Pmap_CollectiveOp<"all_gather", [Differentiable, Batchable]> {
-  let summary = "the blocks of all devices along an axis, on all of them";
+  let summary = "the blocks of all devices along some axes, on all of them";
   let description = [{
-    `tiled` concatenates along `dim`; otherwise the blocks are stacked along a new dimension `dim`.
+    `tiled` concatenates along `dim`; otherwise the blocks are stacked along a new dimension `dim`. Blocks are in the order
+    of positions over all axes, major first, or in that in which a group names its members.
 
     ```mlir
-    %1 = pmap.all_gather %x over "a" dim 0 tiled
+    %1 = pmap.all_gather %x over ["a"] dim 0 tiled
       : tensor<?xf32, #pmap.layout<["n"], ["a"]>> -> tensor<?xf32, #pmap.layout<["@a*n"], []>>
     ```
 
     Constraints: (all_gather-1) `dim` is a dimension of the result; (all_gather-2) the result's size along `dim` is the
-    operand's times `@axis`, or `@axis`; (all_gather-3) the result's V is the operand's minus the axis (V3).
+    operand's times the number of devices, or of those in a group, or that number; (all_gather-3) the result's V is the
+    operand's minus the axes, with groups plus the axes (V3); (all_gather-4) axes are named once, and there is one at least;
+    (all_gather-5) groups are over one axis, of one size, and name no position twice (C3).
 
     Lifespan: made by Sema and derivatives; removed by PmapToLinalg.
   }];
-  let arguments = (ins Pmap_Tensor:$input, StrAttr:$axis, I64Attr:$dim, UnitAttr:$tiled);
+  let arguments = (ins Pmap_Tensor:$input, StrArrayAttr:$axes, I64Attr:$dim, UnitAttr:$tiled, Pmap_Groups:$groups);
   let results = (outs Pmap_Tensor:$result);
-  let assemblyFormat = "$input `over` $axis `dim` $dim (`tiled` $tiled^)? attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input `over` $axes `dim` $dim (`tiled` $tiled^)? (`groups` $groups^)? attr-dict `:` type($input) `->` type($result)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<::mlir::StringAttr>":$axes, "int64_t":$dim, "bool":$tiled,
+                   CArg<"::mlir::ArrayAttr", "{}">:$groups)>
+  ];
 }
 
 def Pmap_AxisIndexOp : Pmap_PureOp<"axis_index", [Batchable]> {

@@ -192,25 +192,40 @@ void pmap_rt_dist_retain(pmap_dist *value);
 void pmap_rt_dist_release(pmap_dist *value);
 
 //===--------------------------------------------------------------------------------------------------------------===//
-// Collectives: only inside a device body, only on its own thread (not inside a parallel_for). Axes are numbered as in
-// the layout's mesh; bit a of `axes_mask` stands for axis a. Every device gets the same bits: sums run in flat rank
-// order.
+// Collectives: only inside a device body, only on its own thread (not inside a parallel_for).
+//
+// `among` says who meets, as a table in memory that does not change: the number of axes; their numbers in the layout's
+// mesh, major first; the number of groups; for each group its size and the positions of its members, counted along the
+// axes. Devices stand in the order of their positions, or in that in which their group names them; without groups all
+// devices along the axes meet. Groups that do not cover each device once are an error (E1123) before any byte moves.
 //===--------------------------------------------------------------------------------------------------------------===//
 
 /// One fused reduction of `count` arrays of one dtype, `n[i]` elements each (dense; a scalar has one). `out[i]` may be
-/// `in[i]`. f16 and bf16 accumulate as f32.
-void pmap_rt_all_reduce(const pmap_site *site, int64_t axes_mask, int32_t kind, int32_t dtype, int32_t count,
+/// `in[i]`. f16 and bf16 accumulate as f32. Every device of a group gets the same bits: reductions run in the order in
+/// which the devices stand.
+void pmap_rt_all_reduce(const pmap_site *site, const int32_t *among, int32_t kind, int32_t dtype, int32_t count,
                         const void *const *in, void *const *out, const int64_t *n);
 
-/// The same within groups of the axes' flat index: `groups` lists `group_count` groups of `group_size` indices each.
-void pmap_rt_all_reduce_groups(const pmap_site *site, int64_t axes_mask, const int32_t *groups, int32_t group_count,
-                               int32_t group_size, int32_t kind, int32_t dtype, int32_t count, const void *const *in,
-                               void *const *out, const int64_t *n);
-
-/// Gathers blocks in rank order. With x viewed as [outer, inner_bytes] the result is [outer, devices, inner_bytes]:
-/// both the tiled and the stacked form of all_gather over dimension d, `outer` the product of the sizes before d.
-void pmap_rt_all_gather(const pmap_site *site, int64_t axes_mask, int64_t outer, int64_t inner_bytes, const void *in,
+/// Gathers blocks. With x viewed as [outer, inner_bytes] the result is [outer, devices, inner_bytes]: both the tiled
+/// and the stacked form of all_gather over dimension d, `outer` the product of the sizes before d.
+void pmap_rt_all_gather(const pmap_site *site, const int32_t *among, int64_t outer, int64_t inner_bytes, const void *in,
                         void *out);
+
+/// Sums, each device keeping its block. With x viewed as [outer, devices, inner] elements the result is [outer, inner],
+/// summed as pmap_rt_all_reduce does.
+void pmap_rt_reduce_scatter(const pmap_site *site, const int32_t *among, int32_t dtype, int64_t outer, int64_t inner,
+                            const void *in, void *out);
+
+/// Cuts the array, in packed form and dense, along dimension `split` into one piece for each device, and puts the
+/// pieces that arrive together along dimension `concat`. A size that does not divide is an error (E1103).
+void pmap_rt_all_to_all(const pmap_site *site, const int32_t *among, int32_t bytes, int32_t rank, int32_t split,
+                        int32_t concat, const pmap_array *in, void *out);
+
+/// Sends arrays between devices. There are three inputs: the array, of elements of `bytes` bytes; the destinations, an
+/// int32 for each device, -1 for none; and the one element that fills the array of a device that receives nothing.
+/// A destination that is no device or is named twice is an error (E1124) before any byte moves.
+void pmap_rt_send(const pmap_site *site, const int32_t *among, int32_t bytes, int32_t inputs, const void *const *in,
+                  void *out, const int64_t *n);
 
 /// The device's place along one axis, and the axis's size.
 int64_t pmap_rt_axis_index(int32_t axis);
