@@ -188,6 +188,8 @@ int64_t psumBytes;
 std::vector<float *> psumInputs, psumOutputs;
 std::vector<double> psumSeconds;
 const pmap_site psumSite = {"psum", 0, 0, nullptr};
+/// All devices along the one axis (runtime.h).
+const int32_t among[] = {1, 0, 0};
 
 void psumBody(void **) {
   int64_t device = pmap_rt_axis_index(0), count = psumBytes / sizeof(float), one = 1;
@@ -201,11 +203,11 @@ void psumBody(void **) {
   float word = 1;
   const void *in = &word;
   void *out = &word;
-  pmap_rt_all_reduce(&psumSite, 1, PMAP_REDUCE_SUM, PMAP_f32, 1, &in, &out, &one);
+  pmap_rt_all_reduce(&psumSite, among, PMAP_REDUCE_SUM, PMAP_f32, 1, &in, &out, &one);
   Clock::time_point start = Clock::now();
   in = psumInputs[device];
   out = psumOutputs[device];
-  pmap_rt_all_reduce(&psumSite, 1, PMAP_REDUCE_SUM, PMAP_f32, 1, &in, &out, &count);
+  pmap_rt_all_reduce(&psumSite, among, PMAP_REDUCE_SUM, PMAP_f32, 1, &in, &out, &count);
   psumSeconds[device] = secondsSince(start);
 }
 

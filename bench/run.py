@@ -9,79 +9,17 @@ part of the tests: a measure that misses its bound is printed, not an error.
 
 import ctypes
 import ctypes.util
-import glob
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
 import numpy as np
-
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BUILD = os.path.join(ROOT, "build")
-PMAPC = os.path.join(BUILD, "bin", "pmapc")
-PROGRAMS = os.path.join(ROOT, "bench", "programs")
-LINREG = os.path.join(ROOT, "examples", "linreg", "linreg.pmap")
-DATA = [f"{n}={ROOT}/examples/data/diabetes_{n}.npy" for n in "xy"]
-RUNS = 20
-CORES = len(os.sched_getaffinity(0))
-MIB = 1 << 20
-
-
-def interleave(*actions, runs=RUNS, pause=0.0):
-    """The median seconds of each action; an action returns its own seconds, or None to be timed from outside. `pause` seconds
-    pass before each: OpenBLAS's threads keep their cores busy for some time after a call, and would slow whoever comes next."""
-    times = [[] for _ in actions]
-    for _ in range(runs + 1):
-        for action, seconds in zip(actions, times):
-            time.sleep(pause)
-            start = time.perf_counter()
-            own = action()
-            seconds.append(own if own is not None else time.perf_counter() - start)
-    # The first round warms caches, pages and branch predictors.
-    return [statistics.median(s[1:]) for s in times]
-
-
-def report(name, ours, bound="", peer="", good=None):
-    mark = "" if good is None else ("ok" if good else "MISSED")
-    print(f"{name:<44} {ours:>12}  {bound:<34} {mark:<7} {peer}", flush=True)
-
-
-def ms(seconds):
-    return f"{seconds * 1e3:.1f} ms"
-
-
-def command(*arguments, env=None):
-    """An action that runs a command to its end."""
-    environment = {**os.environ, **(env or {})}
-
-    def action():
-        subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL, env=environment)
-
-    return action
-
-
-MEASURE_MEMORY = """
-import os, subprocess, sys
-process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
-_, status, usage = os.wait4(process.pid, 0)
-process.returncode = os.waitstatus_to_exitcode(status)
-print(process.returncode, usage.ru_maxrss * 1024)
-"""
-
-
-def peak_memory(*arguments):
-    """The largest resident size of a command, in bytes. A child inherits the peak of the process that it was forked from,
-    so a small process of its own does the forking."""
-    output = subprocess.run([sys.executable, "-c", MEASURE_MEMORY, *arguments], capture_output=True, text=True, check=True)
-    status, size = map(int, output.stdout.split())
-    if status != 0:
-        raise RuntimeError(f"{' '.join(arguments)}: exit status {status}")
-    return size
-
+from beside_jax import bench_compile, bench_gradients, bench_jax
+from measure import (BUILD, CORES, DATA, LINREG, MIB, PMAPC, PROGRAMS, RUNS, Harness, command, interleave, ms, peak_memory,
+                     report)
 
 # --- The compiler's commands ------------------------------------------------------------------------------------------------
 
@@ -136,40 +74,6 @@ def bench_memory(scratch):
 # --- Compiled code in one process ------------------------------------------------------------------------------------------
 
 
-class Harness:
-    """bench/harness.cpp with a program's object, running and taking commands."""
-
-    def __init__(self, scratch, program, devices, threads, *slots):
-        name = os.path.splitext(os.path.basename(program))[0] if program else "runtime"
-        binary = os.path.join(scratch, "harness-" + name)
-        if not os.path.exists(binary):
-            objects = []
-            if program:
-                objects = [os.path.join(scratch, name + ".o")]
-                subprocess.run([PMAPC, "build", program, "--emit", "obj", "-o", objects[0]], check=True)
-            libraries = glob.glob(f"{BUILD}/lib/libpmap*blas*.a") + [f"{BUILD}/lib/libpmaprt.a"]
-            subprocess.run(["clang++-22", "-std=c++20", "-O2", "-march=native", f"-I{ROOT}/runtime/include", f"-I{ROOT}",
-                            f"{ROOT}/bench/harness.cpp", *objects, "-Wl,-z,muldefs", "-Wl,--start-group", *libraries, "-Wl,--end-group",
-                            "-lopenblas", "-lmvec", "-lm", "-lminizip", "-lz", "-lpthread", "-o", binary], check=True)
-        self.process = subprocess.Popen([binary, str(devices), str(threads), *slots], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
-
-    def ask(self, what, size=0):
-        def action():
-            self.process.stdin.write(f"{what} {size}\n")
-            self.process.stdin.flush()
-            answer = self.process.stdout.readline()
-            if not answer:
-                raise RuntimeError("the harness stopped")
-            return float(answer)
-
-        return action
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
 def gelu_numpy(x):
     return np.float32(0.5) * x * (1 + np.tanh(np.float32(0.7978845608) * (x + np.float32(0.044715) * x * x * x)))
 
@@ -185,8 +89,7 @@ def bench_kernels(scratch):
     for title, name, shape, numpy_function in cases:
         x = np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
         for threads in sorted({1, CORES}):
-            harness = Harness(scratch, f"{PROGRAMS}/{name}.pmap", 1, threads, *[f"index:{n}" for n in shape],
-                              f"in:f32:{'x'.join(map(str, shape))}", "out:1")
+            harness = Harness(scratch, f"{PROGRAMS}/{name}.pmap", 1, threads, f"in:f32:{'x'.join(map(str, shape))}")
             ours, copy, numpy = interleave(harness.ask("run"), harness.ask("copy", x.nbytes),
                                            lambda: numpy_function(x) is None or None)
             harness.close()
@@ -218,8 +121,7 @@ def direct_blas(dtype, n):
 def bench_matmul(scratch):
     for dtype, name in ((np.float32, "f32"), (np.float64, "f64")):
         for n in (1024, 2048):
-            harness = Harness(scratch, f"{PROGRAMS}/matmul_{name}.pmap", 1, CORES, f"index:{n}", f"index:{n}", f"index:{n}",
-                              f"in:{name}:{n}x{n}", f"in:{name}:{n}x{n}", "out:2")
+            harness = Harness(scratch, f"{PROGRAMS}/matmul_{name}.pmap", 1, CORES, *[f"in:{name}:{n}x{n}"] * 2)
             direct = direct_blas(dtype, n)
             a, b, c = direct.arrays
             ours, blas, numpy = interleave(harness.ask("run"), direct, lambda: np.matmul(a, b, out=c) is None or None,
@@ -247,7 +149,7 @@ def bench_collectives(scratch):
 
 
 GROUPS = {"cli": bench_cli, "memory": bench_memory, "kernels": bench_kernels, "matmul": bench_matmul,
-          "collectives": bench_collectives}
+          "collectives": bench_collectives, "jax": bench_jax, "gradients": bench_gradients, "compile": bench_compile}
 
 
 def main():
