@@ -24,13 +24,21 @@ void Interpreter::set(Value value, unsigned device, NDArray array) {
 }
 
 void Interpreter::assign(ValueRange targets, ValueRange sources, ArrayRef<unsigned> active) {
+  // All are read before any is set. A distributed value, which only the host carries, is its blocks of all devices.
+  SmallVector<PerDevice> blocks;
+  for (Value source : sources)
+    blocks.push_back(isa<DistType>(source.getType()) && !active.empty() ? values[source] : PerDevice());
   for (unsigned device : active) {
     SmallVector<NDArray, 4> arrays;
     for (Value source : sources)
-      arrays.push_back(get(source, device));
+      arrays.push_back(isa<DistType>(source.getType()) ? NDArray() : get(source, device));
     for (auto [target, array] : llvm::zip_equal(targets, arrays))
-      set(target, device, std::move(array));
+      if (!isa<DistType>(target.getType()))
+        set(target, device, std::move(array));
   }
+  for (auto [target, whole] : llvm::zip_equal(targets, blocks))
+    if (isa<DistType>(target.getType()) && !active.empty())
+      values[target] = std::move(whole);
 }
 
 SmallVector<NDArray, 4> Interpreter::operandsOf(Operation *op, unsigned device) {
