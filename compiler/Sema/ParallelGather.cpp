@@ -85,7 +85,9 @@ Value broadcastFrom(CallContext &c) {
   }
   if (*root < 0 || (devices > 0 && *root >= devices))
     return c.e.error(Code::E0520, c.rangeOf("root"),
-                     "`root:` must be the position of a device along the axis, got " + std::to_string(*root));
+                     (collective->groups ? "`root:` must be a place in every group, got "
+                                         : "`root:` must be the position of a device along the axis, got ") +
+                         std::to_string(*root));
   Emit m(c);
   mlir::Value position = positionAlong(m, collective->axes), isRoot;
   for (int64_t at : roots) {
