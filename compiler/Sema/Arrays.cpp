@@ -159,14 +159,22 @@ mlir::Value Elaborator::widen(mlir::Value array, const VarySet &vary) {
   auto to = withVary(from, all);
   if (from == to)
     return array;
+  // A vmapped axis exists within its vmap only: for a value from outside, the start of the region is its definition there.
+  mlir::Region *within = nullptr;
+  for (const MeshContext &mesh : meshes)
+    if (mesh.region && contains(all, mesh.axes.front()) && !mesh.region->isAncestor(array.getParentRegion()))
+      within = mesh.region;
   // V2 puts it at the definition, once: an earlier widen of the same value is the one to use. It always dominates, for
   // it follows the definition.
   for (mlir::Operation *user : array.getUsers())
     if (auto earlier = dyn_cast<WidenOp>(user))
-      if (earlier.getType() == to)
+      if (earlier.getType() == to && (!within || earlier->getParentRegion() == within))
         return earlier.getResult();
   mlir::OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointAfterValue(array);
+  if (within)
+    builder.setInsertionPointToStart(&within->front());
+  else
+    builder.setInsertionPointAfterValue(array);
   return WidenOp::create(builder, array.getLoc(), to, array);
 }
 

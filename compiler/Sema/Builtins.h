@@ -119,7 +119,9 @@ mlir::Value widenBySizes(CallContext &c, mlir::Value array, llvm::ArrayRef<Size>
 /// An honest E0901 for a construct that this version parses but does not compile.
 Value notBuiltYet(Elaborator &e, SourceRange range, llvm::StringRef what);
 
+void registerVmapBuiltins(BuiltinTable &table); // Vmap.cpp
 void registerMakeBuiltins(BuiltinTable &table);
+void registerBitsBuiltins(BuiltinTable &table);
 void registerMathBuiltins(BuiltinTable &table);
 void registerReduceBuiltins(BuiltinTable &table);
 void registerShapeBuiltins(BuiltinTable &table);

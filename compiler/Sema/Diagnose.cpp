@@ -96,6 +96,9 @@ static mlir::Value operandThatVaries(mlir::Operation *op, StringRef axis) {
 }
 
 void Elaborator::noteVariance(Report &report, mlir::Value value, StringRef axis) {
+  // An axis that has a dot in its name is that of a vmap without `axis:`, and a program cannot name it.
+  bool isRows = axis.contains('.');
+  std::string over = isRows ? "from row to row" : "over \"" + axis.str() + "\"";
   SourceRange last;
   for (int steps = 0; value && steps < 12; ++steps) {
     SourceRange range = rangeOf(value.getLoc());
@@ -105,11 +108,12 @@ void Elaborator::noteVariance(Report &report, mlir::Value value, StringRef axis)
     if (range.isValid() && range != last && !silent) {
       std::string text = sourceText(range);
       if (cause)
-        report.note(range, "'" + text + "' varies over \"" + axis + "\"");
+        report.note(range, "'" + text + "' varies " + over);
       else if (isa_and_nonnull<AxisIndexOp>(op))
         report.note(range, "'" + text + "' differs between the devices of \"" + axis + "\"");
       else
-        report.note(range, "'" + text + "' is split over \"" + axis + "\", or depends on something that is");
+        report.note(range, "'" + text + "' is " + (isRows ? "mapped by the vmap" : "split " + over) +
+                               ", or depends on something that is");
       last = range;
     }
     value = cause;

@@ -70,6 +70,8 @@ struct MeshContext {
   llvm::SmallVector<int64_t, 2> sizes; // -1: the devices at run time
   bool open = false;
   bool isVmap = false;
+  bool anonymous = false;         // a vmap without `axis:`, whose axis no program can name
+  mlir::Region *region = nullptr; // of a vmap: what varies over its axis lives in there
   SourceRange range;
 };
 
@@ -396,6 +398,7 @@ public:
     bool weak = false;
     llvm::SmallVector<Size> sizes;
     VarySet vary;
+    mlir::Type split; ///< the distributed type of a value that stays on its devices (P5); null for any other
   };
   std::optional<LeafType> meet(const Value &a, const Value &b, SourceRange range, llvm::StringRef what);
   mlir::Value leafAs(const Value &value, const LeafType &type, SourceRange range);

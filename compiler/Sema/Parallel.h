@@ -43,6 +43,9 @@ std::optional<Mesh> readMesh(Elaborator &e, const Value &axis, const Value &mesh
 std::optional<Spec> readSpec(Elaborator &e, const Mesh &mesh, const Value &spec, int64_t rank,
                              const std::string &subject);
 
+/// The spec that `in:` has for a parameter; null for the default rule, nothing (reported) when `in:` does not fit.
+std::optional<Value> specOfParameter(Elaborator &e, const Value &in, const FunctionValue &function, unsigned position);
+
 /// One spec (or null) per leaf of `value`: a spec that is no tuple holds for all leaves, a tuple or record goes along.
 /// False (reported) when the forms differ.
 bool spreadSpecs(Elaborator &e, const Value &value, const Value &spec, llvm::SmallVectorImpl<Value> &specs,
@@ -56,8 +59,18 @@ std::optional<AxisNames> readMeshAxes(Elaborator &e, const Value &value, SourceR
 
 llvm::SmallVector<mlir::StringAttr, 2> axisAttributes(mlir::MLIRContext *context, llvm::ArrayRef<std::string> axes);
 
+/// A literal device number, for a value that lives on one device (P6); nothing (reported) where it is none.
+std::optional<int64_t> readDevice(CallContext &c, llvm::StringRef parameter);
+/// Every leaf on device `device` alone: a mesh of that one device.
+Value moveToDevice(Elaborator &e, const Value &value, int64_t device, SourceRange range);
+/// Whether a value lives on one particular device, as `to_device` made it.
+bool isOnOneDevice(DistType type);
+/// Every leaf whole, outside of any mesh.
+Value gatherAll(Elaborator &e, const Value &value, SourceRange range);
+
 void registerCollectiveBuiltins(BuiltinTable &table);
 void registerMapBuiltins(BuiltinTable &table);
 void registerDistributedBuiltins(BuiltinTable &table);
+void registerCmapBuiltins(BuiltinTable &table);
 
 } // namespace pmap::sema

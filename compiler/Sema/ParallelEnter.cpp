@@ -20,7 +20,8 @@ bool MapBuilder::adoptMeshOfInputs(ArrayRef<Value> arguments) {
   for (const Value &leaf : leaves) {
     const auto *array = leaf.as<ArrayValue>();
     auto dist = array ? mlir::dyn_cast<DistType>(array->ssa.getType()) : DistType();
-    if (!dist)
+    // A value on one device says nothing of the others: it is moved to where it is wanted.
+    if (!dist || isOnOneDevice(dist))
       continue;
     int64_t devices = 1;
     for (int64_t size : dist.getMesh().getSizes())
@@ -42,30 +43,6 @@ bool MapBuilder::adoptMeshOfInputs(ArrayRef<Value> arguments) {
     }
   }
   return true;
-}
-
-/// The spec that `in:` has for a parameter; null for the default rule.
-std::optional<Value> MapBuilder::argumentSpec(const FunctionValue &function, unsigned position) {
-  const Value &in = request.in;
-  const auto *tuple = in ? in.as<TupleValue>() : nullptr;
-  if (!tuple)
-    return in;
-  if (!tuple->isRecord()) {
-    if (tuple->elements.size() == function.parameters.size())
-      return tuple->elements[position];
-    e.error(Code::E0702, in.range(),
-            "`in:` has " + std::to_string(tuple->elements.size()) + " specs, and " + function.name + " has " +
-                std::to_string(function.parameters.size()) +
-                (function.parameters.size() == 1 ? " parameter" : " parameters"));
-    return std::nullopt;
-  }
-  for (const std::string &name : tuple->names)
-    if (llvm::none_of(function.parameters, [&](const Parameter &p) { return p.name == name; })) {
-      e.error(Code::E0702, in.range(), "`in:` names '" + name + "', which is no parameter of " + function.name);
-      return std::nullopt;
-    }
-  int place = tuple->find(function.parameters[position].name);
-  return place < 0 ? Value::hole(in.range()) : tuple->elements[place];
 }
 
 Value MapBuilder::enter(const Value &argument, const Value &spec, const std::string &name) {
@@ -159,7 +136,7 @@ Value MapBuilder::addInput(mlir::Value array, DType dtype, const Spec &spec, Arr
   if (array.getType() != type)
     array = MoveOp::create(e.builder, e.loc(at), type, array);
   inputs.push_back(array);
-  auto blockType = e.tensorType(dtype, localSizes, spec.vary(context()));
+  auto blockType = e.tensorType(dtype, localSizes, unionOf(spec.vary(context()), varyOf(tensor)));
   return Value::array(body->addArgument(blockType, e.loc(at)), dtype, at, weak);
 }
 

@@ -74,12 +74,22 @@ static std::string quotedAxes(ArrayRef<mlir::StringAttr> axes) {
   return text;
 }
 
+/// The axes of the vmaps around the pmap, over which values vary outside of it as well.
+VarySet MapBuilder::vmappedAxes() {
+  VarySet axes;
+  for (const MeshContext &outer : e.meshes)
+    if (outer.isVmap)
+      axes = unionOf(axes, sorted(axisAttributes(context(), outer.axes)));
+  return axes;
+}
+
 /// P4 and V7: how a result leaves, given what `out:` says for it.
 std::optional<Spec> MapBuilder::resultSpec(const Value &spec, mlir::Value array, const std::string &subject) {
   SmallVector<Size, 4> sizes = e.sizesOf(array);
   VarySet vary = e.varyOf(array);
   for (const Size &size : sizes)
     vary = unionOf(vary, e.varyOf(size));
+  vary = differenceOf(vary, vmappedAxes());
   int64_t rank = int64_t(sizes.size());
   if (!spec) {
     if (vary.empty()) {
@@ -152,8 +162,9 @@ bool MapBuilder::leaveLeaf(const Value &leaf, const Value &spec, const std::stri
   }
   yielded.push_back(ssa);
   resultDTypes.push_back(data->dtype);
-  resultTypes.push_back(DistType::get(context(), e.tensorType(data->dtype, global, {}), how->attribute(context()),
-                                      mesh.attribute(context())));
+  VarySet rows = e.varyOf(ssa), here = differenceOf(rows, vmappedAxes());
+  resultTypes.push_back(DistType::get(context(), e.tensorType(data->dtype, global, differenceOf(rows, here)),
+                                      how->attribute(context()), mesh.attribute(context())));
   return true;
 }
 

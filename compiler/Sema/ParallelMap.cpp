@@ -18,6 +18,14 @@ Value MapBuilder::run(ArrayRef<Value> arguments) {
           .note(outer.range, "the outer pmap is here");
       return Value::error();
     }
+  for (const MeshContext &outer : e.meshes)
+    for (const std::string &axis : outer.axes)
+      if (mesh.has(axis)) {
+        e.error(Code::E0732, request.range,
+                "expected axes of its own for this pmap, got \"" + axis + "\", which is already an axis here")
+            .note(outer.range, "by the vmap around it");
+        return Value::error();
+      }
   if (!adoptMeshOfInputs(arguments))
     return Value::error();
 
@@ -34,7 +42,7 @@ Value MapBuilder::run(ArrayRef<Value> arguments) {
   SmallVector<Value, 8> blocks;
   bool good = true;
   for (auto [position, argument] : llvm::enumerate(arguments)) {
-    auto spec = argumentSpec(function, unsigned(position));
+    auto spec = specOfParameter(e, request.in, function, unsigned(position));
     Value block = spec ? enter(argument, *spec, function.parameters[position].name) : Value::error();
     good &= !block || !block.isError();
     blocks.push_back(block);
@@ -101,14 +109,17 @@ std::optional<Value> sema::elementwiseOnBlocks(Elaborator &e, StringRef name, Ar
   for (const Value &operand : operands) {
     const auto *array = operand ? operand.as<ArrayValue>() : nullptr;
     auto dist = array ? mlir::dyn_cast<DistType>(array->ssa.getType()) : DistType();
-    if (!dist || dist.getSpec().isReplicated()) {
+    if (!dist || (dist.getSpec().isReplicated() && !isOnOneDevice(dist))) {
       // A scalar goes everywhere; an array would have to be split first, which is a movement that nobody asked for.
       if (operand && (!e.isArrayLike(operand) || e.rankOf(operand) != 0))
         return std::nullopt;
       continue;
     }
-    if (split && (split.getSpec() != dist.getSpec() || split.getMesh() != dist.getMesh() ||
-                  e.sizesOf(operand) != llvm::SmallVector<Size>(pmap::sizesOf(split))))
+    // Arrays on the same single device broadcast as everywhere; of split ones the blocks must match.
+    if (split && split.getMesh() != dist.getMesh())
+      return std::nullopt;
+    if (split && !isOnOneDevice(dist) &&
+        (split.getSpec() != dist.getSpec() || e.sizesOf(operand) != llvm::SmallVector<Size>(pmap::sizesOf(split))))
       return std::nullopt;
     split = dist;
   }
@@ -123,7 +134,7 @@ std::optional<Value> sema::elementwiseOnBlocks(Elaborator &e, StringRef name, Ar
     request.mesh.sizes.push_back(size);
   }
   request.mesh.devices.append(split.getMesh().getDevices().begin(), split.getMesh().getDevices().end());
-  request.out = writtenSpec(split.getSpec(), range);
+  request.out = isOnOneDevice(split) ? Value::hole(range) : writtenSpec(split.getSpec(), range);
   SmallVector<Value, 4> specs;
   SmallVector<Parameter, 4> parameters;
   for (auto [i, operand] : llvm::enumerate(operands)) {

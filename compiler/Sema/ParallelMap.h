@@ -33,7 +33,6 @@ public:
 
 private:
   bool adoptMeshOfInputs(llvm::ArrayRef<Value> arguments);
-  std::optional<Value> argumentSpec(const FunctionValue &function, unsigned position);
   Value enter(const Value &argument, const Value &spec, const std::string &name);
   Value enterLeaf(const Value &leaf, const Value &spec, const std::string &subject);
   Value addInput(mlir::Value array, DType dtype, const Spec &spec, llvm::ArrayRef<Size> localSizes, SourceRange at,
@@ -44,6 +43,7 @@ private:
   Value captureArray(const Value &value);
   bool bindOutside(const std::string &name);
   std::optional<Size> globalSize(const Size &local, const AxisNames &axes);
+  VarySet vmappedAxes();
   bool leave(const Value &result);
   bool leaveLeaf(const Value &leaf, const Value &spec, const std::string &name);
   std::optional<Spec> resultSpec(const Value &spec, mlir::Value array, const std::string &subject);

@@ -100,6 +100,10 @@ std::optional<AxisNames> sema::readAxisNames(Elaborator &e, const Value &value, 
     if (!name)
       return e.error(Code::E0718, element.range(),
                      what + ": expected an axis name such as \"data\", got " + describeKind(element));
+    auto belongs = [](unsigned char c) { return llvm::isAlnum(c) || c == '_' || c >= 0x80; };
+    if (name->text.empty() || !llvm::all_of(name->text, belongs))
+      return e.error(Code::E0718, element.range(),
+                     what + ": expected an axis name of letters, digits and `_`, got \"" + name->text + "\"");
     if (llvm::is_contained(names, name->text))
       return e.error(Code::E0718, element.range(), what + ": the axis \"" + name->text + "\" is named twice");
     names.push_back(name->text);
@@ -113,20 +117,27 @@ std::optional<AxisNames> sema::readMeshAxes(Elaborator &e, const Value &value, S
   auto names = readAxisNames(e, value, what);
   if (!names)
     return std::nullopt;
-  if (e.meshes.empty())
-    return e.error(Code::E0705, range, what + " works between the devices of a pmap, and there is none around it");
   AxisNames known;
   for (const MeshContext &mesh : e.meshes) {
     if (mesh.open)
       return names;
-    known.append(mesh.axes.begin(), mesh.axes.end());
+    if (!mesh.anonymous)
+      known.append(mesh.axes.begin(), mesh.axes.end());
+  }
+  if (known.empty()) {
+    Report report = e.error(Code::E0705, range,
+                            what + " works between the devices of a pmap, and there is none around it");
+    if (!e.meshes.empty())
+      report.note(e.meshes.back().range, "to combine the rows of this vmap, name its axis: `axis: \"rows\"`");
+    return report;
   }
   for (const std::string &name : *names)
     if (!llvm::is_contained(known, name)) {
       Report report = e.error(Code::E0704, value.range(),
                               what + ": expected an axis of the mesh, " + quoted(known) + ", got \"" + name + "\"");
-      if (e.meshes.back().range.isValid())
-        report.note(e.meshes.back().range, "the mesh is made here");
+      for (const MeshContext &mesh : e.meshes)
+        if (mesh.range.isValid())
+          report.note(mesh.range, mesh.isVmap ? "a vmap is here" : "the mesh is made here");
       return report;
     }
   return names;
@@ -287,6 +298,34 @@ std::optional<Spec> sema::readSpec(Elaborator &e, const Mesh &mesh, const Value 
   return spec;
 }
 
+std::optional<Value> sema::specOfParameter(Elaborator &e, const Value &in, const FunctionValue &function,
+                                           unsigned position) {
+  const auto *tuple = in ? in.as<TupleValue>() : nullptr;
+  if (!tuple)
+    return in;
+  if (!tuple->isRecord()) {
+    // What is always named, as `axis:` of a builtin, has no place in a tuple.
+    auto isPositional = [](const Parameter &parameter) { return !parameter.namedOnly; };
+    ArrayRef<Parameter> parameters(function.parameters);
+    size_t positional = llvm::count_if(parameters, isPositional);
+    if (tuple->elements.size() == positional)
+      return isPositional(parameters[position])
+                 ? tuple->elements[llvm::count_if(parameters.take_front(position), isPositional)]
+                 : Value();
+    e.error(Code::E0702, in.range(),
+            "`in:` has " + std::to_string(tuple->elements.size()) + " specs, and " + function.name + " has " +
+                std::to_string(positional) + (positional == 1 ? " parameter" : " parameters"));
+    return std::nullopt;
+  }
+  for (const std::string &name : tuple->names)
+    if (llvm::none_of(function.parameters, [&](const Parameter &p) { return p.name == name; })) {
+      e.error(Code::E0702, in.range(), "`in:` names '" + name + "', which is no parameter of " + function.name);
+      return std::nullopt;
+    }
+  int place = tuple->find(function.parameters[position].name);
+  return place < 0 ? Value::hole(in.range()) : tuple->elements[place];
+}
+
 bool sema::spreadSpecs(Elaborator &e, const Value &value, const Value &spec, llvm::SmallVectorImpl<Value> &specs,
                        const std::string &subject) {
   const auto *tuple = value.as<TupleValue>();
@@ -332,4 +371,5 @@ void sema::registerParallelBuiltins(BuiltinTable &table) {
   registerMapBuiltins(table);
   registerCollectiveBuiltins(table);
   registerDistributedBuiltins(table);
+  registerCmapBuiltins(table);
 }

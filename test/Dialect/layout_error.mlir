@@ -52,5 +52,5 @@ func.func private @f(!pmap.dist<tensor<4xf32>, #pmap.spec<[["a"], []]>, #pmap.me
 func.func private @f(!pmap.dist<tensor<4xf32>, #pmap.spec<[["b"]]>, #pmap.mesh<["a"], [2]>>)
 
 // -----
-// expected-error @+1 {{(dist-3) a distributed value does not vary outside a pmap}}
+// expected-error @+1 {{(dist-3) a distributed value does not vary over its mesh outside of a pmap}}
 func.func private @f(!pmap.dist<tensor<4xf32, #pmap.layout<["4"], ["a"]>>, #pmap.spec<[["a"]]>, #pmap.mesh<["a"], [2]>>)

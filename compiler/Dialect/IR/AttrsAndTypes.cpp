@@ -246,7 +246,8 @@ LogicalResult DistType::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   for (StringAttr axis : spec.getAllAxes())
     if (!mesh.hasAxis(axis.getValue()))
       return emitError() << "(dist-2) axis " << axis << " is not of the mesh " << mesh;
-  if (!varyOf(tensor).empty())
-    return emitError() << "(dist-3) a distributed value does not vary outside a pmap, got " << tensor;
+  for (StringAttr axis : varyOf(tensor))
+    if (mesh.hasAxis(axis.getValue()))
+      return emitError() << "(dist-3) a distributed value does not vary over its mesh outside of a pmap, got " << tensor;
   return success();
 }

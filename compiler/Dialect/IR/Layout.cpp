@@ -80,6 +80,8 @@ SmallVector<Size> pmap::sizesOf(Type type) {
 }
 
 ArrayRef<StringAttr> pmap::varyOf(Type type) {
+  if (auto dist = dyn_cast<DistType>(type))
+    type = dist.getTensor();
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     if (LayoutAttr layout = layoutOf(tensor))
       return layout.getVary();

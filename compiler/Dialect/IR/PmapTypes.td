@@ -11,15 +11,15 @@ class Pmap_Type<string name, string typeMnemonic> : TypeDef<Pmap_Dialect, name> 
 def Pmap_DistType : Pmap_Type<"Dist", "dist"> {
   let summary = "a value distributed over a mesh (P5)";
   let description = [{
-    The type of the whole value, how it is split, and over which mesh. The sizes of the tensor type are the whole's;
-    its V is empty, for outside a pmap nothing varies.
+    The type of the whole value, how it is split, and over which mesh. The sizes of the tensor type are the whole's; its V
+    holds axes of vmaps only, for outside a pmap nothing varies over the mesh.
 
     ```mlir
     !pmap.dist<tensor<?x10xf32, #pmap.layout<["n", "10"], []>>, #pmap.spec<[["data"], []]>, #pmap.mesh<["data"], [-1]>>
     ```
 
     Constraints: (dist-1) the spec has one entry per dimension; (dist-2) the spec's axes are axes of the mesh;
-    (dist-3) V is empty.
+    (dist-3) V holds no axis of the mesh.
   }];
   let parameters = (ins TypeParameter<"::mlir::RankedTensorType", "the whole value">:$tensor, "::pmap::SpecAttr":$spec,
                         "::pmap::MeshAttr":$mesh);

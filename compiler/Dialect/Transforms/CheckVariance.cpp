@@ -1,92 +1,15 @@
 // pmap-check-variance: (V6) holds for what Sema and the derivatives made, and types show the variance that comes from
 // indices.
 #include "compiler/Dialect/IR/PmapOps.h"
+#include "compiler/Dialect/Transforms/IndexVariance.h"
 #include "compiler/Dialect/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/Pass.h"
-#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace pmap;
 
 namespace {
-
-// V of values without a type that could say it: indices and conditions. Tensors say it themselves.
-class IndexVariance {
-public:
-  explicit IndexVariance(Operation *root) {
-    root->walk([&](Operation *op) {
-      if (auto bind = dyn_cast<BindSizeOp>(op))
-        bound[bind.getSymbol()] = bind.getValue();
-      else if (auto map = dyn_cast<MapOp>(op))
-        for (SizeArgAttr argument : map.getSizeArguments())
-          if (argument.getRagged()) // A block's size varies only where a remainder is spread (V10).
-            ragged[argument.getSymbol().getValue()] = sorted(argument.getAxes());
-    });
-  }
-
-  Axes of(Value value) {
-    llvm::DenseSet<Value> visiting;
-    return find(value, visiting);
-  }
-
-private:
-  Axes find(Value value, llvm::DenseSet<Value> &visiting) {
-    if (isa<RankedTensorType>(value.getType()))
-      return Axes(varyOf(value.getType()));
-    // Loops make cycles: what is being looked at adds nothing new, which gives the least fixpoint (V5).
-    if (!visiting.insert(value).second)
-      return {};
-    Axes result;
-    auto add = [&](Value other) { result = unionOf(result, find(other, visiting)); };
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      visitArgument(argument, add, result);
-    } else if (auto size = value.getDefiningOp<SizeOp>()) {
-      for (const std::string &symbol : Size::parse(size.getSize())->symbols()) {
-        if (auto it = ragged.find(symbol); it != ragged.end())
-          result = unionOf(result, it->second);
-        if (auto it = bound.find(symbol); it != bound.end())
-          add(it->second);
-      }
-    } else {
-      Operation *op = value.getDefiningOp();
-      llvm::for_each(op->getOperands(), add);
-      unsigned number = cast<OpResult>(value).getResultNumber();
-      if (isa<scf::IfOp, scf::ForOp>(op))
-        for (Region &region : op->getRegions())
-          if (!region.empty())
-            add(region.front().getTerminator()->getOperand(number));
-    }
-    return result;
-  }
-
-  void visitArgument(BlockArgument argument, llvm::function_ref<void(Value)> add, Axes &result) {
-    Operation *parent = argument.getOwner()->getParentOp();
-    unsigned number = argument.getArgNumber();
-    if (auto loop = dyn_cast<scf::ForOp>(parent)) {
-      for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
-        add(bound);
-      if (number > 0) {
-        add(loop.getInitArgs()[number - 1]);
-        add(loop.getYieldedValues()[number - 1]);
-      }
-    } else if (auto each = dyn_cast<ForEachOp>(parent)) {
-      add(each.getBounds()[number]);
-    } else if (auto map = dyn_cast<MapOp>(parent)) {
-      SizeArgAttr size = map.getSizeArguments()[number];
-      if (size.getRagged())
-        result = sorted(size.getAxes());
-    } else if (auto loop = dyn_cast<scf::WhileOp>(parent)) {
-      llvm::for_each(loop.getInits(), add);
-      llvm::for_each(loop.getConditionOp()->getOperands(), add);
-    } else if (auto grad = dyn_cast<GradOp>(parent)) {
-      add(grad.getInputs()[number]);
-    }
-  }
-
-  llvm::StringMap<Value> bound;
-  llvm::StringMap<Axes> ragged;
-};
 
 // The values that decide whether, or how often, the regions of `op` run.
 SmallVector<Value> decidingValues(Operation *op) {
