@@ -30,7 +30,8 @@ bool carriesBuffers(Operation *op) { return isa<scf::ForOp, scf::WhileOp>(op); }
 
 class FreeInserter {
 public:
-  FreeInserter(ModuleOp module) : module(module), converter(module.getContext()), builder(module.getContext()) {}
+  FreeInserter(ModuleOp module, bool onHost)
+      : module(module), onHost(onHost), converter(module.getContext()), builder(module.getContext()) {}
 
   void run(func::FuncOp function) {
     entry = &function.front();
@@ -119,6 +120,9 @@ private:
     MemRefType type = alloc.getType();
     if (!type.hasStaticShape() || !type.getLayout().isIdentity() || !type.getElementType().isIntOrIndexOrFloat())
       return false;
+    // Of a device's buffers only those with sizes, for reshapes, are the host's.
+    if (!onHost && !type.getElementType().isIndex())
+      return false;
     unsigned bits = type.getElementType().isIndex() ? 64 : type.getElementTypeBitWidth();
     if (type.getNumElements() * llvm::divideCeil(bits, 8) > maxStackBytes)
       return false;
@@ -148,6 +152,7 @@ private:
   }
 
   ModuleOp module;
+  bool onHost;
   LLVMTypeConverter converter;
   OpBuilder builder;
   Block *entry = nullptr;
@@ -155,6 +160,7 @@ private:
 
 struct InsertFreesPass : PassWrapper<InsertFreesPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(InsertFreesPass)
+  InsertFreesPass(bool onHost) : onHost(onHost) {}
   StringRef getArgument() const final { return "pmap-cpu-insert-frees"; }
   StringRef getDescription() const final { return "Free every buffer after its last use"; }
   void getDependentDialects(DialectRegistry &registry) const final {
@@ -162,15 +168,17 @@ struct InsertFreesPass : PassWrapper<InsertFreesPass, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() final {
-    FreeInserter inserter(getOperation());
+    FreeInserter inserter(getOperation(), onHost);
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
         inserter.run(function);
   }
+
+  bool onHost;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createInsertFreesPass() { return std::make_unique<InsertFreesPass>(); }
+std::unique_ptr<Pass> createInsertFreesPass(bool onHost) { return std::make_unique<InsertFreesPass>(onHost); }
 
 } // namespace pmap

@@ -34,8 +34,8 @@ std::unique_ptr<mlir::Pass> createBufferizePass();
 std::unique_ptr<mlir::Pass> createLowerKernelsPass(VectorTarget target);
 
 /// Inserts the frees and retains that make every buffer owned exactly once, at the end of its life; small buffers of
-/// constant size move to the stack.
-std::unique_ptr<mlir::Pass> createInsertFreesPass();
+/// constant size move to the stack when buffers are `onHost`.
+std::unique_ptr<mlir::Pass> createInsertFreesPass(bool onHost = true);
 
 /// `scf.forall` to a function of its own and a call of `pmap_rt_parallel_for`.
 std::unique_ptr<mlir::Pass> createOutlineParallelPass();

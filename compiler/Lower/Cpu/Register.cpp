@@ -41,7 +41,7 @@ void registerCpuPasses() {
   registerPass(createReuseDestinationsPass);
   registerPass(createBufferizePass);
   registerPass([] { return createLowerKernelsPass(VectorTarget{512, false}); });
-  registerPass(createInsertFreesPass);
+  registerPass([] { return createInsertFreesPass(); });
   registerPass(createOutlineParallelPass);
   registerPass(createPackedCallsPass);
   registerPass([] { return createExpandVectorMathPass(VectorTarget{512, false}); });

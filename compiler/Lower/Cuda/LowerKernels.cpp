@@ -5,6 +5,7 @@
 #include "compiler/Lower/Cuda/Passes.h"
 #include "compiler/Lower/Cuda/PointKernels.h"
 #include "compiler/Lower/Cuda/RowKernels.h"
+#include "compiler/Lower/RuntimeOps.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -51,6 +52,28 @@ void lower(OpBuilder &builder, Cluster &cluster, ExtentClasses &extents) {
       local.erase();
 }
 
+// A check of numbers that are on the device: one thread looks.
+void lowerCheck(OpBuilder &builder, rt::CallOp check) {
+  builder.setInsertionPoint(check);
+  Location loc = check.getLoc();
+  IndexMath math(builder, loc);
+  createLaunch(builder, loc, math.constant(1), "check", [&](Launch &launch) {
+    auto value = [&](Value operand) -> Value {
+      return isa<MemRefType>(operand.getType()) ? memref::LoadOp::create(builder, loc, operand).getResult() : operand;
+    };
+    Value first = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, launch.thread, math.constant(0));
+    emitIf(builder, loc, first, [&] {
+      emitIf(builder, loc, value(check.getInputs()[0]), [&] {
+        SmallVector<Value> arguments(check.getScalars());
+        for (Value input : check.getInputs().drop_front())
+          arguments.push_back(value(input));
+        func::CallOp::create(builder, loc, "pmap_rt_fail", TypeRange(), arguments);
+      });
+    });
+  });
+  check.erase();
+}
+
 // A comprehension whose body makes arrays launches kernels for one iteration after the other.
 void sequenceForalls(func::FuncOp function) {
   SmallVector<scf::ForallOp> loops;
@@ -84,6 +107,13 @@ struct LowerCudaKernelsPass : PassWrapper<LowerCudaKernelsPass, OperationPass<Mo
       OpBuilder builder(function.getContext());
       for (Cluster &cluster : clusters)
         lower(builder, cluster, extents);
+      SmallVector<rt::CallOp> checks;
+      function.walk([&](rt::CallOp call) {
+        if (call.getCallee() == "pmap_cuda_check")
+          checks.push_back(call);
+      });
+      for (rt::CallOp check : checks)
+        lowerCheck(builder, check);
     }
   }
 };

@@ -7,6 +7,7 @@
 #include "compiler/Lower/Cuda/KernelFailure.h"
 #include "compiler/Lower/Cuda/Launch.h"
 #include "compiler/Lower/Cuda/Passes.h"
+#include "compiler/Lower/RuntimeOps.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -53,6 +54,10 @@ public:
       body.clone(op, mapping);
     func::ReturnOp::create(body, loc);
     lowerAccesses();
+    function.walk([](rt::OpaqueOp op) {
+      op.replaceAllUsesWith(op.getInput());
+      op.erase();
+    });
     captureScalars();
     if (failed(lowerCalls()))
       return failure();

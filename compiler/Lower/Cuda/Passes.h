@@ -39,8 +39,14 @@ std::unique_ptr<mlir::Pass> createExpandKernelMathPass(bool precise);
 /// The functions of the `gpu.module` to the NVVM and LLVM dialects.
 std::unique_ptr<mlir::Pass> createConvertKernelsPass();
 
-/// Host code: reads and writes of device memory, constants, and the entries' boundary become calls of the runtime.
+/// Host code: reads and writes of device memory, constants, collectives and moves become calls of the runtime.
 std::unique_ptr<mlir::Pass> createCudaHostCallsPass();
+
+/// Notes on each function which of its arguments and results are arrays, before these become descriptors.
+std::unique_ptr<mlir::Pass> createDescribeFunctionsPass();
+
+/// After the conversion to LLVM: memory is the device's, and the packed form of a function takes arrays of the host, which
+/// the runtime copies (pmap_cuda_call in pmap/cuda.h).
 std::unique_ptr<mlir::Pass> createCudaBoundaryPass();
 
 /// Registers the passes above by name, for pmap-opt.

@@ -25,6 +25,7 @@ void registerCudaPasses() {
   registerPass([] { return createExpandKernelMathPass(/*precise=*/false); });
   registerPass(createConvertKernelsPass);
   registerPass(createCudaHostCallsPass);
+  registerPass(createDescribeFunctionsPass);
   registerPass(createCudaBoundaryPass);
 }
 
