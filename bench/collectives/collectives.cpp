@@ -1,6 +1,11 @@
-// How fast the runtime's own operations are, each beside what the machine allows: reductions between devices beside a
-// copy with non-temporal stores on the same threads, and the cost of starting maps, loops and small collectives.
-// Medians of interleaved runs. Usage: collectives-bench [DEVICES] [MIB]
+// How fast the collectives are, each beside what the machine allows: a copy with non-temporal stores of the same arrays by
+// the same threads. And what it costs to start a map and a loop.
+//
+//   collectives-bench [DEVICES] [MIB]            a table, arrays of 1 KiB to MIB MiB (default 2 and 256)
+//   collectives-bench [DEVICES] [MIB] --rows     `operation bytes microseconds`, for compare.py
+//
+// A size is that of every device's operand. Every result is checked. Times are medians; of one collective, the time is
+// that of its last device.
 
 #include "pmap/runtime.h"
 #include "runtime/core/Wait.h"
@@ -10,14 +15,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <vector>
 
 using namespace pmap::rt;
 
 namespace {
 
-constexpr int runs = 20;
 constexpr pmap_site site{"collectives.cpp", 0, 0, nullptr};
 /// All devices along the one axis (runtime.h).
 constexpr int32_t among[] = {1, 0, 0};
@@ -27,6 +30,18 @@ double median(std::vector<double> times) {
   return times[times.size() / 2];
 }
 
+//===--- The operations -------------------------------------------------------------------------------------------===//
+
+/// A device's operand and result.
+struct Arrays {
+  float *in, *out;
+};
+
+int64_t devices, elements; // of every operand
+std::vector<Arrays> arrays;
+
+float operand(int64_t rank, int64_t i) { return (float)((i * 7 + rank * 3) % 1000); }
+
 typedef uint64_t Line __attribute__((ext_vector_type(8), aligned(64)));
 
 /// Copies with stores past the caches: every byte is read once and written once.
@@ -35,39 +50,92 @@ void streamCopy(char *to, const char *from, int64_t bytes) {
     __builtin_nontemporal_store(*(const Line *)(from + i), (Line *)(to + i));
 }
 
-struct Buffers {
-  std::vector<float *> in, out;
-  int64_t n = 0;
-} buffers;
+struct Operation {
+  const char *name;
+  void (*run)(const Arrays &);
+  /// Element i of the result on a device, and how many there are.
+  float (*result)(int64_t rank, int64_t i);
+  int64_t (*results)();
+  /// Bytes that all devices read and write, at least: an operand is read once for each device that needs it.
+  double (*traffic)(double bytes);
+};
 
-/// The body of every device: both sides of the comparison run on the devices' own threads.
-void copyBody(void **) {
-  int64_t rank = pmap_rt_axis_index(0);
-  streamCopy((char *)buffers.out[(size_t)rank], (const char *)buffers.in[(size_t)rank], buffers.n * 4);
+float sumAt(int64_t i) {
+  float sum = operand(0, i);
+  for (int64_t r = 1; r < devices; ++r)
+    sum += operand(r, i);
+  return sum;
 }
 
-void sumBody(void **) {
-  int64_t rank = pmap_rt_axis_index(0);
-  const void *in[] = {buffers.in[(size_t)rank]};
-  void *out[] = {buffers.out[(size_t)rank]};
-  pmap_rt_all_reduce(&site, among, PMAP_REDUCE_SUM, PMAP_f32, 1, in, out, &buffers.n);
-}
+const Operation operations[] = {
+    {"copy", [](const Arrays &a) { streamCopy((char *)a.out, (const char *)a.in, elements * 4); },
+     [](int64_t rank, int64_t i) { return operand(rank, i); }, [] { return elements; },
+     [](double bytes) { return 2 * bytes * (double)devices; }},
+    {"psum",
+     [](const Arrays &a) {
+       const void *in[] = {a.in};
+       void *out[] = {a.out};
+       pmap_rt_all_reduce(&site, among, PMAP_REDUCE_SUM, PMAP_f32, 1, in, out, &elements);
+     },
+     [](int64_t, int64_t i) { return sumAt(i); }, [] { return elements; },
+     [](double bytes) { return 2 * bytes * (double)devices; }},
+    {"all_gather", [](const Arrays &a) { pmap_rt_all_gather(&site, among, 1, elements * 4, a.in, a.out); },
+     [](int64_t, int64_t i) { return operand(i / elements, i % elements); }, [] { return elements * devices; },
+     [](double bytes) { return 2 * bytes * (double)(devices * devices); }},
+    {"psum_scatter",
+     [](const Arrays &a) { pmap_rt_reduce_scatter(&site, among, PMAP_f32, 1, elements / devices, a.in, a.out); },
+     [](int64_t rank, int64_t i) { return sumAt(rank * (elements / devices) + i); }, [] { return elements / devices; },
+     [](double bytes) { return bytes * (double)(devices + 1); }},
+    {"all_to_all",
+     [](const Arrays &a) {
+       struct {
+         void *allocated, *aligned;
+         int64_t offset, size, stride;
+       } in{a.in, a.in, 0, elements, 1};
+       pmap_rt_all_to_all(&site, among, 4, 1, 0, 0, (const pmap_array *)&in, a.out);
+     },
+     [](int64_t rank, int64_t i) {
+       int64_t piece = elements / devices;
+       return operand(i / piece, rank * piece + i % piece);
+     },
+     [] { return elements; }, [](double bytes) { return 2 * bytes * (double)devices; }},
+    {"ppermute",
+     [](const Arrays &a) {
+       static const std::vector<int32_t> *ring = [] {
+         auto *table = new std::vector<int32_t>((size_t)devices);
+         for (int64_t i = 0; i < devices; ++i)
+           (*table)[(size_t)i] = (int32_t)((i + 1) % devices);
+         return table;
+       }();
+       float fill = 0;
+       const void *in[] = {a.in, ring->data(), &fill};
+       int64_t n[] = {elements, devices, 1};
+       pmap_rt_send(&site, among, 4, 3, in, a.out, n);
+     },
+     [](int64_t rank, int64_t i) { return operand((rank + devices - 1) % devices, i); }, [] { return elements; },
+     [](double bytes) { return 2 * bytes * (double)devices; }},
+};
 
-int64_t repeats, smallElements;
-double seconds;
+//===--- Timing ---------------------------------------------------------------------------------------------------===//
 
-void smallBody(void **) {
-  float x[1024] = {};
-  const void *in[] = {x};
-  void *out[] = {x};
+const Operation *current;
+int64_t repeats;
+std::vector<double> seconds; // of each device
+
+/// The body of every device. One small collective first, so that all begin together; small ones are repeated.
+void body(void **) {
+  int64_t rank = pmap_rt_axis_index(0), one = 1;
+  float word = 1;
+  const void *in[] = {&word};
+  void *out[] = {&word};
+  pmap_rt_all_reduce(&site, among, PMAP_REDUCE_SUM, PMAP_f32, 1, in, out, &one);
   double begin = now();
   for (int64_t i = 0; i < repeats; ++i)
-    pmap_rt_all_reduce(&site, among, PMAP_REDUCE_SUM, PMAP_f32, 1, in, out, &smallElements);
-  if (pmap_rt_axis_index(0) == 0)
-    seconds = (now() - begin) / (double)repeats;
+    current->run(arrays[(size_t)rank]);
+  seconds[(size_t)rank] = (now() - begin) / (double)repeats;
 }
 
-double map(pmap_packed body) {
+double run(pmap_packed body) {
   pmap_map_desc desc{&site, body, "mesh a=-1;"};
   double begin = now();
   void *args[] = {&desc};
@@ -78,58 +146,82 @@ double map(pmap_packed body) {
   return now() - begin;
 }
 
+double once(const Operation &operation) {
+  current = &operation;
+  repeats = std::max<int64_t>(1, (256 << 10) / (elements * 4)) * (elements * 4 <= 4096 ? 16 : 1);
+  run(body);
+  return *std::max_element(seconds.begin(), seconds.end());
+}
+
+bool check(const Operation &operation) {
+  int64_t count = operation.results(), step = std::max<int64_t>(1, count / 4096) | 1;
+  for (int64_t rank = 0; rank < devices; ++rank)
+    for (int64_t i = 0; i < count; i += step)
+      if (arrays[(size_t)rank].out[i] != operation.result(rank, i)) {
+        fprintf(stderr, "%s of %lld elements on %lld devices: element %lld on device %lld is %g, expected %g\n",
+                operation.name, (long long)elements, (long long)devices, (long long)i, (long long)rank,
+                (double)arrays[(size_t)rank].out[i], (double)operation.result(rank, i));
+        return false;
+      }
+  return true;
+}
+
+bool measure(bool rows) {
+  for (int64_t rank = 0; rank < devices; ++rank)
+    for (int64_t i = 0; i < elements; ++i)
+      arrays[(size_t)rank].in[i] = operand(rank, i);
+  int runs = elements * 4 >= 64 << 20 ? 7 : 21;
+  std::vector<std::vector<double>> times(std::size(operations));
+  // Interleaved, so that a slow moment of the machine hits all alike; the first round warms up.
+  for (int round = 0; round <= runs; ++round)
+    for (size_t k = 0; k < std::size(operations); ++k) {
+      double time = once(operations[k]);
+      if (round == 0 && !check(operations[k]))
+        return false;
+      if (round > 0)
+        times[k].push_back(time);
+    }
+  double bytes = (double)elements * 4, copyRate = operations[0].traffic(bytes) / median(times[0]);
+  for (size_t k = 0; k < std::size(operations); ++k) {
+    double time = median(times[k]), rate = operations[k].traffic(bytes) / time;
+    if (rows)
+      printf("%s %lld %.3f\n", operations[k].name, (long long)(elements * 4), time * 1e6);
+    else
+      printf("%-12s %10lld bytes  %12.2f us  %7.2f GB/s  %4.0f %% of a copy\n", operations[k].name,
+             (long long)(elements * 4), time * 1e6, rate / 1e9, 100 * rate / copyRate);
+  }
+  fflush(stdout);
+  return true;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-  int devices = argc > 1 ? atoi(argv[1]) : 2;
-  int64_t mib = argc > 2 ? atoll(argv[2]) : 64;
-  pmap_rt_start(devices, 0);
-  buffers.n = mib << 18;
-  for (int i = 0; i < devices; ++i) {
-    buffers.in.push_back((float *)pmap_rt_alloc(buffers.n * 4));
-    buffers.out.push_back((float *)pmap_rt_alloc(buffers.n * 4));
-    for (int64_t k = 0; k < buffers.n; ++k)
-      buffers.in.back()[k] = (float)(k % 1000) * (float)(i + 1);
-    memset(buffers.out.back(), 0, (size_t)buffers.n * 4);
+  bool rows = argc > 1 && !strcmp(argv[argc - 1], "--rows");
+  argc -= rows;
+  devices = argc > 1 ? atoi(argv[1]) : 2;
+  int64_t mib = argc > 2 ? atoll(argv[2]) : 256;
+  pmap_rt_start((int32_t)devices, 0);
+  seconds.resize((size_t)devices);
+  // Sizes that 2, 3, 4 and 8 devices divide, of whole cache lines for each.
+  int64_t unit = devices % 3 == 0 ? 3 : 1;
+  for (int64_t i = 0; i < devices; ++i) {
+    arrays.push_back({(float *)pmap_rt_alloc(mib * unit << 20), (float *)pmap_rt_alloc(mib * unit * devices << 20)});
+    memset(arrays.back().out, 0, (size_t)(mib * unit * devices) << 20);
   }
-  std::vector<double> copies, sums;
-  for (int run = 0; run <= runs; ++run) {
-    double copy = map(copyBody), sum = map(sumBody);
-    if (run == 0)
-      continue; // Warm-up.
-    copies.push_back(copy);
-    sums.push_back(sum);
-  }
-  for (int64_t k = 0; k < buffers.n; ++k)
-    if (buffers.out[0][k] != (float)(k % 1000) * (float)(devices * (devices + 1) / 2)) {
-      fprintf(stderr, "wrong sum\n");
+  for (int64_t bytes = 1024; bytes <= mib << 20; bytes *= 4) {
+    elements = bytes * unit / 4;
+    if (!measure(rows))
       return 1;
-    }
-  // Both move every device's input and output once.
-  double bytes = 8.0 * (double)buffers.n * devices, copyRate = bytes / median(copies), sumRate = bytes / median(sums);
-  printf("psum of %lld MiB f32 on %d devices: %.1f GB/s, non-temporal copy %.1f GB/s, %.0f %% (wanted: 85)\n",
-         (long long)mib, devices, sumRate / 1e9, copyRate / 1e9, 100 * sumRate / copyRate);
-
-  repeats = 20000;
-  for (int64_t elements : {1, 1024}) {
-    smallElements = elements;
-    std::vector<double> times;
-    for (int run = 0; run < runs; ++run) {
-      map(smallBody);
-      times.push_back(seconds);
-    }
-    printf("psum of %lld bytes on %d devices: %.2f us (wanted: 5)\n", (long long)elements * 4, devices,
-           median(times) * 1e6);
   }
-
-  std::vector<double> starts;
-  for (int run = 0; run < 2000; ++run)
-    starts.push_back(map([](void **) {}));
-  printf("map of nothing on %d devices: %.2f us\n", devices, median(starts) * 1e6);
-
+  if (rows)
+    return 0;
+  std::vector<double> starts, loops;
+  for (int i = 0; i < 2000; ++i)
+    starts.push_back(run([](void **) {}));
+  printf("map of nothing on %lld devices: %.2f us\n", (long long)devices, median(starts) * 1e6);
   pmap_rt_start(1, 0);
-  std::vector<double> loops;
-  for (int run = 0; run < 2000; ++run) {
+  for (int i = 0; i < 2000; ++i) {
     double begin = now();
     pmap_rt_parallel_for([](void *, int64_t, int64_t) {}, nullptr, 64, 1);
     loops.push_back(now() - begin);

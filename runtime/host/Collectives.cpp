@@ -125,7 +125,7 @@ void pmap_rt_all_reduce(const pmap_site *site, const int32_t *among, int32_t kin
     int32_t parity = run.meet(*group, place, arrival);
     return reduceStaged(*group, parity, how, count, n, out, total);
   }
-  how.stream = total * bytes * how.ranks * 2 > streamThreshold();
+  how.stream = streams(total * bytes);
   int32_t parity = run.meet(*group, place, arrival);
   reduceSlices(*group, place, parity, how, count, n);
   run.part(*group, place);

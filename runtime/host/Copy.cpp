@@ -1,6 +1,7 @@
 // Packed arrays in and out, and copies of boxes.
 
 #include "runtime/host/Dist.h"
+#include "runtime/host/Exchange.h"
 
 #include <cstring>
 
@@ -15,12 +16,34 @@ int64_t pmap::rt::elementsOf(const Shape &shape) {
 
 namespace {
 
+constexpr int64_t lineBytes = 64;
+typedef uint64_t Line __attribute__((ext_vector_type(8), aligned(64)));
+typedef uint64_t LineAnywhere __attribute__((ext_vector_type(8), aligned(1)));
+
+/// Stores whole cache lines past the caches.
+void copyStreaming(char *to, const char *from, int64_t bytes) {
+  int64_t head = std::min<int64_t>(bytes, -(intptr_t)to & (lineBytes - 1));
+  memcpy(to, from, (size_t)head);
+  int64_t i = head;
+  for (; i + lineBytes <= bytes; i += lineBytes)
+    __builtin_nontemporal_store((Line) * (const LineAnywhere *)(from + i), (Line *)(to + i));
+  memcpy(to + i, from + i, (size_t)(bytes - i));
+}
+
+/// Makes streamed bytes visible to the other threads before whatever the caller stores next.
+void finishStreaming() {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#endif
+}
+
 /// One run of equal-strided rows; what copyBox comes down to once inner dimensions are merged.
 struct BoxCopy {
   char *target;
   const char *source;
   Shape sizes, targetStrides, sourceStrides; ///< In bytes; the last dimension is a dense run of `run` bytes.
   int64_t run;
+  bool stream;
 
   void rows(int64_t lo, int64_t hi) const {
     for (int64_t row = lo; row < hi; ++row) {
@@ -31,18 +54,44 @@ struct BoxCopy {
         to += index * targetStrides[i];
         from += index * sourceStrides[i];
       }
-      memcpy(target + to, source + from, (size_t)run);
+      if (stream)
+        copyStreaming(target + to, source + from, run);
+      else
+        memcpy(target + to, source + from, (size_t)run);
     }
+    if (stream)
+      finishStreaming();
   }
 };
 
 } // namespace
 
+void pmap::rt::copyBytes(char *to, const char *from, int64_t bytes, bool stream) {
+  struct Copy {
+    char *to;
+    const char *from;
+    bool stream;
+  } copy{to, from, stream};
+  // Pieces are whole lines, so that no two threads write to one.
+  pmap_rt_parallel_for(
+      [](void *closure, int64_t lo, int64_t hi) {
+        auto &copy = *(Copy *)closure;
+        if (!copy.stream) {
+          memcpy(copy.to + lo, copy.from + lo, (size_t)(hi - lo));
+          return;
+        }
+        copyStreaming(copy.to + lo, copy.from + lo, hi - lo);
+        finishStreaming();
+      },
+      &copy, bytes, 256 << 10);
+}
+
 void pmap::rt::copyBox(char *target, const Shape &targetShape, const Shape &targetOffsets, const char *source,
-                       const Shape &sourceShape, const Shape &sourceOffsets, const Shape &sizes, int64_t elementBytes) {
+                       const Shape &sourceShape, const Shape &sourceOffsets, const Shape &sizes, int64_t elementBytes,
+                       bool stream) {
   if (elementsOf(sizes) == 0)
     return;
-  BoxCopy copy{target, source, {}, {}, {}, elementBytes};
+  BoxCopy copy{target, source, {}, {}, {}, elementBytes, false};
   int64_t targetStride = elementBytes, sourceStride = elementBytes;
   bool dense = true;
   Shape outer, outerTarget, outerSource;
@@ -65,21 +114,10 @@ void pmap::rt::copyBox(char *target, const Shape &targetShape, const Shape &targ
   copy.targetStrides = outerTarget;
   copy.sourceStrides = outerSource;
   int64_t rows = elementsOf(outer);
-  if (rows == 1 && copy.run > (1 << 20)) {
-    // One long run: cut it so that all threads copy.
-    int64_t piece = 256 << 10;
-    struct Run {
-      char *target;
-      const char *source;
-    } run{copy.target, copy.source};
-    pmap_rt_parallel_for(
-        [](void *closure, int64_t lo, int64_t hi) {
-          auto *run = (Run *)closure;
-          memcpy(run->target + lo, run->source + lo, (size_t)(hi - lo));
-        },
-        &run, copy.run, piece);
-    return;
-  }
+  // Short runs would be stored by halves of lines.
+  copy.stream = stream && copy.run >= 32 * lineBytes;
+  if (rows == 1 && copy.run > (1 << 20)) // One long run: cut it so that all threads copy.
+    return copyBytes(copy.target, copy.source, copy.run, copy.stream);
   int64_t grain = std::max<int64_t>(1, (64 << 10) / std::max<int64_t>(copy.run, 1));
   pmap_rt_parallel_for([](void *closure, int64_t lo, int64_t hi) { ((BoxCopy *)closure)->rows(lo, hi); }, &copy, rows,
                        grain);

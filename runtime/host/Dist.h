@@ -34,9 +34,11 @@ Block readPacked(const void *packed, int32_t dtype, size_t rank, bool &fresh);
 void writePacked(void *packed, int32_t dtype, const Block &block);
 
 /// Copies a box between two arrays, given in elements: `sizes` of it at `offsets` of an array of shape `sourceShape`,
-/// and likewise for the target. Large copies use the current device's threads.
+/// and likewise for the target. Large copies use the current device's threads; with `stream` long runs are stored past
+/// the caches.
 void copyBox(char *target, const Shape &targetShape, const Shape &targetOffsets, const char *source,
-             const Shape &sourceShape, const Shape &sourceOffsets, const Shape &sizes, int64_t elementBytes);
+             const Shape &sourceShape, const Shape &sourceOffsets, const Shape &sizes, int64_t elementBytes,
+             bool stream = false);
 
 } // namespace pmap::rt
 

@@ -24,22 +24,6 @@ Exchange join(const pmap_site *site, const char *name, const int32_t *among, con
   return {run, *group, place, {in}};
 }
 
-typedef uint64_t Line __attribute__((ext_vector_type(8), aligned(64)));
-typedef uint64_t LineAnywhere __attribute__((ext_vector_type(8), aligned(1)));
-
-/// Whole cache lines are stored past the caches: a line that is only read to be overwritten costs a third of the rate.
-void copyStreaming(char *to, const char *from, int64_t bytes) {
-  int64_t head = std::min<int64_t>(bytes, -(intptr_t)to & (lineBytes - 1));
-  memcpy(to, from, (size_t)head);
-  int64_t i = head;
-  for (; i + lineBytes <= bytes; i += lineBytes)
-    __builtin_nontemporal_store((Line) * (const LineAnywhere *)(from + i), (Line *)(to + i));
-  memcpy(to + i, from + i, (size_t)(bytes - i));
-#if defined(__x86_64__)
-  __builtin_ia32_sfence();
-#endif
-}
-
 } // namespace
 
 MapRun &pmap::rt::requireRun(const pmap_site *site, const char *name) {
@@ -51,30 +35,14 @@ MapRun &pmap::rt::requireRun(const pmap_site *site, const char *name) {
   return *thread.run;
 }
 
-int64_t pmap::rt::streamThreshold() {
-  static const int64_t bytes = [] {
-    long last = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return last > 0 ? (int64_t)last / 2 : (int64_t)8 << 20;
+bool pmap::rt::streams(int64_t bytes) {
+  // What a core's own cache cannot hold is written around it: a line that is fetched only to be overwritten costs more
+  // than reading the result back from memory does. (The shared cache is larger, but slower, and not a device's own.)
+  static const int64_t most = [] {
+    long own = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return 2 * (own > 0 ? (int64_t)own : (int64_t)1 << 20);
   }();
-  return bytes;
-}
-
-void pmap::rt::copyBytes(char *to, const char *from, int64_t bytes, bool stream) {
-  struct Copy {
-    char *to;
-    const char *from;
-    bool stream;
-  } copy{to, from, stream};
-  // Pieces are whole lines, so that no two threads write to one.
-  pmap_rt_parallel_for(
-      [](void *closure, int64_t lo, int64_t hi) {
-        auto &copy = *(Copy *)closure;
-        if (copy.stream)
-          copyStreaming(copy.to + lo, copy.from + lo, hi - lo);
-        else
-          memcpy(copy.to + lo, copy.from + lo, (size_t)(hi - lo));
-      },
-      &copy, bytes, 256 << 10);
+  return bytes > most;
 }
 
 void Exchange::open(const pmap_site *site, const char *name, int64_t bytes, const int64_t (&key)[4]) {
@@ -94,9 +62,9 @@ void pmap_rt_all_gather(const pmap_site *site, const int32_t *among, int64_t out
   Exchange exchange = join(site, "all_gather", among, in);
   int64_t bytes = outer * innerBytes, devices = exchange.devices();
   if (devices == 1)
-    return copyBytes((char *)out, (const char *)in, bytes, false);
+    return copyBytes((char *)out, (const char *)in, bytes, streams(bytes));
   exchange.open(site, "all_gather", bytes, {AllGather, -1, outer, bytes});
-  bool stream = 2 * bytes * devices * devices > streamThreshold();
+  bool stream = streams(bytes * devices);
   for (int64_t i = 0; i < devices; ++i) {
     // Everybody begins with the own block, so that not all read one device's memory at the same time.
     int64_t r = (exchange.place + i) % devices;
@@ -106,7 +74,7 @@ void pmap_rt_all_gather(const pmap_site *site, const int32_t *among, int64_t out
       continue;
     }
     Shape whole{outer, devices, innerBytes}, block{outer, 1, innerBytes}, zero{0, 0, 0};
-    copyBox((char *)out, whole, {0, r, 0}, from, block, zero, block, 1);
+    copyBox((char *)out, whole, {0, r, 0}, from, block, zero, block, 1, stream);
   }
   exchange.close();
 }
@@ -116,7 +84,7 @@ void pmap_rt_reduce_scatter(const pmap_site *site, const int32_t *among, int32_t
   Exchange exchange = join(site, "psum_scatter", among, in);
   int64_t devices = exchange.devices(), width = pmap_dtype_bytes(dtype), bytes = outer * devices * inner * width;
   if (devices == 1)
-    return copyBytes((char *)out, (const char *)in, bytes, false);
+    return copyBytes((char *)out, (const char *)in, bytes, streams(bytes));
   struct Sum {
     ReduceKernel kernel;
     const void *const *ins;
@@ -138,7 +106,7 @@ void pmap_rt_reduce_scatter(const pmap_site *site, const int32_t *among, int32_t
     ins[r] = exchange.from(r);
   sum.ins = ins;
   // Rows that begin within a line cannot be stored past the caches.
-  sum.stream = bytes * (devices + 1) > streamThreshold() && (uintptr_t)out % lineBytes == 0 &&
+  sum.stream = streams(bytes / devices) && (uintptr_t)out % lineBytes == 0 &&
                (outer == 1 || inner * width % lineBytes == 0);
   pmap_rt_parallel_for(
       [](void *closure, int64_t lo, int64_t hi) {
@@ -174,7 +142,7 @@ void pmap_rt_all_to_all(const pmap_site *site, const int32_t *among, int32_t wid
   if (sizes[split] % devices != 0)
     pmap_rt_fail(site, PMAP_FAIL_INEXACT, sizes[split], devices, 0);
   if (devices == 1)
-    return copyBytes((char *)out, data, bytes, false);
+    return copyBytes((char *)out, data, bytes, streams(bytes));
   exchange.open(site, "all_to_all", bytes, {AllToAll, -1, (int64_t)split << 32 | concat, bytes});
   {
     Shape shape(sizes, sizes + rank), piece = shape, source(shape.size(), 0), target = source;
@@ -185,7 +153,7 @@ void pmap_rt_all_to_all(const pmap_site *site, const int32_t *among, int32_t wid
     for (int64_t i = 0; i < devices; ++i) {
       int64_t r = (exchange.place + i) % devices;
       target[(size_t)concat] = r * piece[(size_t)concat];
-      copyBox((char *)out, result, target, exchange.from(r), shape, source, piece, width);
+      copyBox((char *)out, result, target, exchange.from(r), shape, source, piece, width, streams(bytes));
     }
   }
   exchange.close();
@@ -226,8 +194,7 @@ void pmap_rt_send(const pmap_site *site, const int32_t *among, int32_t width, in
   if (devices > 1)
     exchange.open(site, "ppermute", bytes, {Send, -1, width, bytes});
   if (source < devices) {
-    bool stream = 2 * bytes * devices > streamThreshold();
-    copyBytes((char *)out, devices > 1 ? exchange.from(source) : (const char *)in[0], bytes, stream);
+    copyBytes((char *)out, devices > 1 ? exchange.from(source) : (const char *)in[0], bytes, streams(bytes));
   } else {
     switch (width) {
     case 1:

@@ -10,10 +10,10 @@ namespace pmap::rt {
 /// The map that this thread's device runs in; a collective anywhere else is a fault of the compiler.
 MapRun &requireRun(const pmap_site *site, const char *name);
 
-/// Stores go past the caches when more bytes than this move, for the data would not stay in them anyway.
-int64_t streamThreshold();
+/// Whether a device that writes so many bytes stores them past the caches.
+bool streams(int64_t bytes);
 
-/// Copies, over the device's threads; with `stream` past the caches.
+/// Copies, over the device's threads.
 void copyBytes(char *to, const char *from, int64_t bytes, bool stream);
 
 /// One device's part in a collective in which the devices read each other's arrays. A small array travels through its
