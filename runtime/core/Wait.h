@@ -44,10 +44,14 @@ private:
   void wake(int32_t count);
 };
 
-/// What this thread thinks of spinning, as a part of the allowed time. It halves whenever spinning was in vain and
+/// What this thread thinks of spinning, as a part of the allowed time. It shrinks whenever spinning was in vain and
 /// recovers when it was not: on a machine that others use as well, the thread one waits for is often not running, and
 /// the core that a spinning thread holds may be the one it needs.
 double &spinConfidence();
+
+/// Nobody spins for less than it takes to wake a sleeper. Threads that meet again and again would otherwise go on
+/// sleeping in turn after one disturbance: each gives up while the other is being woken.
+constexpr double leastSpinMicroseconds = 12;
 
 /// Spins until `condition()` holds or about `microseconds` have passed; returns whether it holds.
 template <typename Condition> bool spin(double microseconds, Condition condition) {
@@ -56,7 +60,10 @@ template <typename Condition> bool spin(double microseconds, Condition condition
   if (microseconds <= 0)
     return false;
   double &confidence = spinConfidence();
-  double end = now() + microseconds * confidence * 1e-6;
+  double allowed = microseconds * confidence;
+  if (allowed < leastSpinMicroseconds)
+    allowed = leastSpinMicroseconds;
+  double end = now() + allowed * 1e-6;
   do {
     for (int i = 0; i < 32; ++i) {
       relax();
