@@ -262,7 +262,7 @@ void Interpreter::runLocal(Operation *op, unsigned device, SmallVectorImpl<NDArr
       .Case([&](AxisSizeOp op) { give(NDArray::ofIndex(mesh->axisSize(op.getAxis()))); })
 
       // What changes nothing here.
-      .Case<WidenOp, StopGradientOp>([&](Operation *) { give(operands[0]); })
+      .Case<WidenOp, StopGradientOp, OpaqueOp>([&](Operation *) { give(operands[0]); })
 
       .Case([&](AssertOp op) {
         if (!operands[0].integer())

@@ -172,6 +172,10 @@ struct LowerRuntimeCallsPass : PassWrapper<LowerRuntimeCallsPass, OperationPass<
   }
 
   void runOnOperation() override {
+    getOperation().walk([](rt::OpaqueOp op) {
+      op.replaceAllUsesWith(op.getInput());
+      op.erase();
+    });
     LLVMTypeConverter types(&getContext());
     SmallVector<rt::CallOp> calls;
     getOperation().walk([&](rt::CallOp call) { calls.push_back(call); });

@@ -133,7 +133,10 @@ LogicalResult Translator::translate(Operation *op) {
         View source = view(typed.getInput());
         // Inside of a kernel an element is computed where it is used in any case.
         bool inKernel = isa<linalg::LinalgOp>(b.getInsertionBlock()->getParentOp());
-        setView(typed, inKernel ? source.base : rt::OpaqueOp::create(b, typed.getLoc(), source.base), source.map);
+        Value base = source.base;
+        if (!inKernel)
+          base = rt::OpaqueOp::create(b, typed.getLoc(), base.getType(), base);
+        setView(typed, base, source.map);
         return success();
       })
       .Case<SizeOp>([&](SizeOp typed) {

@@ -176,4 +176,21 @@ LogicalResult CallOp::bufferize(RewriterBase &rewriter, const BufferizationOptio
   return success();
 }
 
+bool OpaqueOp::bufferizesToMemoryRead(OpOperand &, const AnalysisState &) { return false; }
+
+bool OpaqueOp::bufferizesToMemoryWrite(OpOperand &, const AnalysisState &) { return false; }
+
+AliasingValueList OpaqueOp::getAliasingValues(OpOperand &, const AnalysisState &) {
+  return {{getResult(), BufferRelation::Equivalent}};
+}
+
+LogicalResult OpaqueOp::bufferize(RewriterBase &rewriter, const BufferizationOptions &options,
+                                  BufferizationState &state) {
+  FailureOr<Value> buffer = getBuffer(rewriter, getInput(), options, state);
+  if (failed(buffer))
+    return failure();
+  replaceOpWithBufferizedValues(rewriter, getOperation(), *buffer);
+  return success();
+}
+
 } // namespace pmap::rt

@@ -29,7 +29,7 @@ def PmapRt_CallOp : Op<PmapRt_Dialect, "call", [AttrSizedOperandSegments,
     what the C function returns, when that is a pointer.
 
     ```mlir
-    %r = pmap_rt.call "pmap_rt_all_reduce" (%site, %mask, %kind, %dtype : !llvm.ptr, i64, i32, i32)
+    %r = pmap_rt.call "pmap_rt_all_reduce" (%site, %among, %kind, %dtype : !llvm.ptr, !llvm.ptr, i32, i32)
            ins(%x : tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
     ```
 
@@ -51,6 +51,21 @@ def PmapRt_CallOp : Op<PmapRt_Dialect, "call", [AttrSizedOperandSegments,
     /// The results that the callee writes through pointers, fresh arrays and scalars: neither destinations nor what C returns.
     ::mlir::ResultRange getStoredResults();
   }];
+}
+
+def PmapRt_OpaqueOp : Op<PmapRt_Dialect, "opaque", [Pure, AllTypesMatch<["input", "result"]>,
+    DeclareOpInterfaceMethods<BufferizableOpInterface, ["bufferizesToMemoryRead", "bufferizesToMemoryWrite",
+      "getAliasingValues", "bufferize"]>]> {
+  let summary = "the same value, which no optimisation knows to be the same";
+  let description = [{
+    `pmap.opaque` after PmapToLinalg: arrays share their buffer.
+
+    Lifespan: made by PmapToLinalg; one of an array is removed by bufferization, one of a scalar by
+    `pmap-lower-runtime-calls`.
+  }];
+  let arguments = (ins AnyType:$input);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
 #endif

@@ -5,12 +5,13 @@
 // CHECK-LABEL: func.func @for
 // CHECK-SAME: %[[X:.*]]: tensor<f32>, %[[N:.*]]: index
 func.func @for(%x: tensor<f32>, %n: index) -> tensor<f32> {
-  // CHECK: %[[K:.*]] = pmap.bind_size %{{.*}} as "trips.1"
+  // CHECK: pmap.bind_size %{{.*}} as "trips.1"
   // CHECK: %[[F:.*]]:2 = scf.for %[[I:.*]] = %{{.*}} to %[[N]] step %{{.*}} iter_args(%[[V:.*]] = %[[X]], %[[S:.*]] = %{{.*}}) -> (tensor<f32>, tensor<?xf32, #pmap.layout<["trips.1"], []>>)
   // CHECK: %[[ROW:.*]] = pmap.reshape %[[V]]
   // CHECK: %[[STORED:.*]] = pmap.update_slice %[[S]][%[[I]]] strides [1] in_bounds = %[[ROW]]
   // CHECK: %[[NEXT:.*]] = math.sin %[[V]]
   // CHECK: scf.yield %[[NEXT]], %[[STORED]]
+  // CHECK: %[[K:.*]] = pmap.size "trips.1"
   // CHECK: scf.for %[[J:.*]] = %{{.*}} to %[[K]] step %{{.*}} iter_args(%[[CT:.*]] = %{{.*}}) -> (tensor<f32>)
   // CHECK: %[[T:.*]] = arith.subi %{{.*}}, %[[J]]
   // CHECK: %[[R:.*]] = pmap.slice %[[F]]#1[%[[T]]] strides [1] in_bounds

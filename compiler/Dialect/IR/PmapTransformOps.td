@@ -104,7 +104,8 @@ def Pmap_JvpOp : Pmap_TransformOp<"jvp", [SingleBlockImplicitTerminator<"YieldOp
   let summary = "the results of a function, and their derivatives along a direction";
   let description = [{
     The results are what the region yields, then the tangents of those that are floating. `tangents` are of the operands
-    in `wrt`, in that order.
+    in `wrt`, in that order. A tangent may vary over more axes than its primal, as inside of a `pmap.vmap` whose rows are
+    directions; the tangents of the results then vary as well, and the values do not.
 
     ```mlir
     %y, %dy = pmap.jvp wrt [0] (%x) along (%dx) : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>) {
@@ -115,7 +116,8 @@ def Pmap_JvpOp : Pmap_TransformOp<"jvp", [SingleBlockImplicitTerminator<"YieldOp
     ```
 
     Constraints: (jvp-1) the region's arguments are the operands' types; (jvp-2) `wrt` names floating operands, each once, and
-    there is one tangent for each, of its type; (jvp-3) the results are the yielded types, then the floating ones again.
+    there is one tangent for each, of its type, its V at least that of the operand; (jvp-3) the results are the yielded
+    types, then the floating ones again, their V plus what the tangents vary over beyond their primals.
 
     Lifespan: made by Sema; removed by `pmap-transform`.
   }];
@@ -152,6 +154,24 @@ def Pmap_CheckpointOp : Pmap_TransformOp<"checkpoint", [SingleBlockImplicitTermi
   let results = (outs Variadic<Pmap_TensorOrDist>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword `:` functional-type(operands, $results) $body";
+}
+
+def Pmap_OpaqueOp : Pmap_PureOp<"opaque", [Differentiable, Batchable, AllTypesMatch<["input", "result"]>]> {
+  let summary = "the same value, which no optimisation knows to be the same";
+  let description = [{
+    What is computed from it is not merged with what was computed from `input`: a checkpoint's second computation must
+    not become its first one, kept. Costs nothing at run time.
+
+    ```mlir
+    %1 = pmap.opaque %x : tensor<3xf32>
+    ```
+
+    Lifespan: made by `pmap-transform`; becomes `pmap_rt.opaque` in PmapToLinalg, which bufferization removes.
+  }];
+  let arguments = (ins Pmap_Tensor:$input);
+  let results = (outs Pmap_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+  let hasVerifier = 0;
 }
 
 def Pmap_CustomVjpOp : Pmap_TransformOp<"custom_vjp"> {

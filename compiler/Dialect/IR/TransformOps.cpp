@@ -54,6 +54,15 @@ LogicalResult verifyWrt(Operation *op, StringRef number, ArrayRef<int64_t> wrt, 
   return success();
 }
 
+// A tangent or cotangent has its primal's type, and may vary over more axes, which are added to `added`.
+LogicalResult verifyDerivative(Operation *op, StringRef number, StringRef what, RankedTensorType primal, Type got,
+                               Axes &added) {
+  if (withVary(primal, varyOf(got)) != got || !isSubset(varyOf(primal), varyOf(got)))
+    return op->emitOpError() << "(" << number << ") expected a " << what << " of type " << primal << ", got " << got;
+  added = unionOf(added, differenceOf(varyOf(got), varyOf(primal)));
+  return success();
+}
+
 } // namespace
 
 //===- vmap -----------------------------------------------------------------------------------------------------===//
@@ -154,10 +163,8 @@ LogicalResult PullbackOp::verify() {
   Axes added;
   for (auto [value, cotangent] : llvm::zip_equal(values, getCotangents())) {
     auto type = cast<RankedTensorType>(value);
-    if (withVary(type, varyOf(cotangent.getType())) != cotangent.getType() ||
-        !isSubset(varyOf(type), varyOf(cotangent.getType())))
-      return emitOpError() << "(pullback-2) expected a cotangent of type " << type << ", got " << cotangent.getType();
-    added = unionOf(added, differenceOf(varyOf(cotangent.getType()), varyOf(type)));
+    if (failed(verifyDerivative(*this, "pullback-2", "cotangent", type, cotangent.getType(), added)))
+      return failure();
   }
   SmallVector<Type> expected;
   for (int64_t position : vjp.getWrt()) {
@@ -185,19 +192,41 @@ LogicalResult JvpOp::verify() {
   if (failed(verifyTypes(*this, "jvp-1", "arguments", getInputs().getTypes(), block.getArgumentTypes())) ||
       failed(verifyWrt(*this, "jvp-2", getWrt(), getInputs())))
     return failure();
-  SmallVector<Type> tangents;
-  for (int64_t position : getWrt())
-    tangents.push_back(getInputs()[position].getType());
+  if (getWrt().size() != getTangents().size())
+    return emitOpError() << "(jvp-2) expected " << getWrt().size() << " tangents, got " << getTangents().size();
+  Axes added;
+  for (auto [position, tangent] : llvm::zip_equal(getWrt(), getTangents())) {
+    RankedTensorType type = tensorType(getInputs()[position]);
+    if (failed(verifyDerivative(*this, "jvp-2", "tangent", type, tangent.getType(), added)))
+      return failure();
+  }
   SmallVector<Type> expected(block.getTerminator()->getOperandTypes());
-  llvm::append_range(expected, floatingOf(block.getTerminator()->getOperandTypes()));
-  if (failed(verifyTypes(*this, "jvp-2", "tangents", tangents, getTangents().getTypes())))
-    return failure();
+  for (Type type : floatingOf(block.getTerminator()->getOperandTypes())) {
+    auto value = cast<RankedTensorType>(type);
+    expected.push_back(withVary(value, unionOf(varyOf(value), added)));
+  }
   return verifyTypes(*this, "jvp-3", "results", expected, getResultTypes());
 }
 
 LogicalResult CheckpointOp::verify() {
   return verifyTypes(*this, "checkpoint-1", "results", getBody().front().getTerminator()->getOperandTypes(),
                      getResultTypes());
+}
+
+LogicalResult OpaqueOp::pullback(OpBuilder &, ArrayRef<Value> cotangents, SmallVectorImpl<Value> &result) {
+  result.push_back(cotangents.front());
+  return success();
+}
+
+LogicalResult OpaqueOp::pushforward(OpBuilder &, ArrayRef<Value> tangents, SmallVectorImpl<Value> &result) {
+  result.push_back(tangents.front());
+  return success();
+}
+
+LogicalResult OpaqueOp::batch(OpBuilder &builder, const Batch &, ArrayRef<Value> operands,
+                              SmallVectorImpl<Value> &result) {
+  result.push_back(OpaqueOp::create(builder, getLoc(), operands[0].getType(), operands[0]));
+  return success();
 }
 
 LogicalResult CustomVjpOp::verify() {

@@ -1,13 +1,12 @@
-// Activity, cotangents, and the backward walk over ops without regions.
+// Cotangents, and the backward walk over ops without regions.
 #include "compiler/Dialect/Transforms/Backward.h"
+#include "compiler/Dialect/Transforms/Residuals.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace pmap;
 
-//===- Values of tensor and distributed types
-//-------------------------------------------------------------------------===//
+//===- Values of tensor and distributed types --------------------------------------------------------------------===//
 
 namespace {
 
@@ -31,7 +30,8 @@ Value sumOfDistributed(OpBuilder &builder, Location loc, Value a, Value b, Symbo
         SizeArgAttr::get(context, builder.getStringAttr(symbol), axes, /*ragged=*/true, builder.getStringAttr("")));
     local.push_back(Size::symbol(symbol));
   }
-  Type block = makeTensorType(type.getTensor().getElementType(), local, type.getSpec().getAllAxes());
+  Axes vary = unionOf(type.getSpec().getAllAxes(), varyOf(type));
+  Type block = makeTensorType(type.getTensor().getElementType(), local, vary);
   auto map = MapOp::create(builder, loc, TypeRange(type), type.getMesh(), sizes, arguments, ValueRange{a, b},
                            TypeRange{block, block});
   OpBuilder::InsertionGuard guard(builder);
@@ -42,13 +42,6 @@ Value sumOfDistributed(OpBuilder &builder, Location loc, Value a, Value b, Symbo
 }
 
 } // namespace
-
-bool pmap::isDifferentiable(Type type) {
-  if (auto dist = dyn_cast<DistType>(type))
-    type = dist.getTensor();
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && isa<FloatType>(tensor.getElementType());
-}
 
 Value pmap::zerosOf(OpBuilder &builder, Location loc, Type type) {
   if (auto dist = dyn_cast<DistType>(type))
@@ -75,90 +68,7 @@ Value CotangentMap::lookupOrZero(Location loc, Value primal) {
   return cotangent ? cotangent : zerosOf(builder, loc, primal.getType());
 }
 
-Value CotangentMap::take(Value primal) {
-  Value cotangent = lookup(primal);
-  map.erase(primal);
-  return cotangent;
-}
-
-//===- Activity
-//-------------------------------------------------------------------------------------------------------===//
-
-bool Backward::activateIf(bool condition, Value value) {
-  return condition && isDifferentiable(value.getType()) && active.insert(value).second;
-}
-
-SmallVector<Value> Backward::activeCaptures(Operation *op) {
-  llvm::SetVector<Value> captures;
-  getUsedValuesDefinedAbove(op->getRegions(), captures);
-  return llvm::filter_to_vector(captures, [&](Value value) { return isActive(value); });
-}
-
-// Spreads activity through one op; true when something new became active. Loops are walked until nothing changes.
-bool Backward::spreadThrough(Operation *op) {
-  if (isa<StopGradientOp>(op))
-    return false;
-  bool changed = false;
-  auto spreadInto = [&](Block &block) {
-    for (Operation &nested : block.without_terminator())
-      changed |= spreadThrough(&nested);
-  };
-  auto spreadYielded = [&](Block &block) {
-    for (auto [value, result] : llvm::zip_equal(block.getTerminator()->getOperands(), op->getResults()))
-      changed |= activateIf(isActive(value), result);
-  };
-
-  if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    bool grew = true;
-    while (grew) {
-      grew = false;
-      for (auto [init, argument, yielded] :
-           llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getYieldedValues()))
-        grew |= activateIf(isActive(init) || isActive(yielded), argument);
-      for (Operation &nested : loop.getBody()->without_terminator())
-        grew |= spreadThrough(&nested);
-      changed |= grew;
-    }
-    for (auto [argument, result] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getResults()))
-      changed |= activateIf(isActive(argument), result);
-    return changed;
-  }
-  if (auto branch = dyn_cast<scf::IfOp>(op)) {
-    for (Region &region : op->getRegions())
-      if (!region.empty()) {
-        spreadInto(region.front());
-        if (op->getNumResults())
-          spreadYielded(region.front());
-      }
-    return changed;
-  }
-  if (auto each = dyn_cast<ForEachOp>(op)) {
-    spreadInto(each.getBody().front());
-    spreadYielded(each.getBody().front());
-    return changed;
-  }
-  if (auto map = dyn_cast<MapOp>(op)) {
-    for (auto [input, block] : llvm::zip_equal(map.getInputs(), map.getBlocks()))
-      changed |= activateIf(isActive(input), block);
-    spreadInto(map.getBody().front());
-    spreadYielded(map.getBody().front());
-    return changed;
-  }
-  // Every other op, scf.while included: a floating result depends on whatever is read.
-  bool reads =
-      llvm::any_of(op->getOperands(), [&](Value value) { return isActive(value); }) || !activeCaptures(op).empty();
-  for (Value result : op->getResults())
-    changed |= activateIf(reads, result);
-  return changed;
-}
-
-void Backward::spreadActivity(ArrayRef<Operation *> ops) {
-  for (Operation *op : ops)
-    spreadThrough(op);
-}
-
-//===- The walk
-//-------------------------------------------------------------------------------------------------------===//
+//===- The walk --------------------------------------------------------------------------------------------------===//
 
 LogicalResult Backward::run(ArrayRef<Operation *> ops, OpBuilder &builder, CotangentMap &cotangents) {
   for (Operation *op : llvm::reverse(ops)) {
@@ -190,6 +100,10 @@ LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &co
     return pullForEach(each, builder, cotangents);
   if (auto map = dyn_cast<MapOp>(op))
     return pullMap(map, builder, cotangents);
+  if (auto checkpoint = dyn_cast<CheckpointOp>(op))
+    return pullCheckpoint(checkpoint, builder, cotangents);
+  if (auto custom = dyn_cast<CustomVjpOp>(op))
+    return pullCustom(custom, builder, cotangents);
   if (op->hasAttr("pmap.break"))
     return op->emitError() << "the gradient of a 'for' needs its number of steps in advance, and this one may 'break'; put an "
                               "'if' around the rest of its body instead [E0811]";
@@ -211,21 +125,41 @@ LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &co
   return success();
 }
 
+// Erases the copies that nobody reads: what they compute was kept.
+void Backward::eraseUnread(ArrayRef<Operation *> copies) {
+  auto hasNoOtherEffect = [](Operation *op) {
+    return !isa<BindSizeOp>(op) && !op->walk([](Operation *nested) {
+                                        bool free = isMemoryEffectFree(nested) || isa<CollectiveOp, BindSizeOp>(nested) ||
+                                                    nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>();
+                                        return free ? WalkResult::advance() : WalkResult::interrupt();
+                                      }).wasInterrupted();
+  };
+  for (Operation *copy : llvm::reverse(copies))
+    if (copy->use_empty() && hasNoOtherEffect(copy)) {
+      forget(copy);
+      copy->erase();
+    }
+}
+
 LogicalResult Backward::recomputeAndPull(Block &body, IRMapping &mapping, ArrayRef<Value> seeds, OpBuilder &builder,
-                                         CotangentMap &cotangents) {
+                                         CotangentMap &cotangents, const Kept &kept) {
   SmallVector<Operation *> copies = cloneForRecomputation(body, builder, mapping, names);
   for (Value argument : body.getArguments())
     if (Value mapped = mapping.lookupOrNull(argument); mapped && isActive(argument))
       activate(mapped);
-  spreadActivity(copies);
+  spread(copies);
   for (auto [yielded, seed] : llvm::zip_equal(body.getTerminator()->getOperands(), seeds))
     if (Value value = mapping.lookupOrDefault(yielded); isActive(value))
       cotangents.add(value.getLoc(), value, seed);
-  return run(copies, builder, cotangents);
+  if (failed(run(copies, builder, cotangents)))
+    return failure();
+  for (auto [value, found] : kept)
+    mapping.lookup(value).replaceAllUsesWith(found);
+  eraseUnread(copies);
+  return success();
 }
 
-//===- Masks
-//----------------------------------------------------------------------------------------------------------===//
+//===- Masks -----------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -263,6 +197,9 @@ void pmap::markMasked(Block &block) {
   markMaskedIn(block, masked);
 }
 
-void pmap::unmarkMasked(Operation *root) {
-  root->walk([](Operation *op) { op->removeDiscardableAttr(kMaskedAttr); });
+void pmap::unmark(Operation *root) {
+  root->walk([](Operation *op) {
+    op->removeDiscardableAttr(kMaskedAttr);
+    op->removeDiscardableAttr(kOwnResultsAttr);
+  });
 }

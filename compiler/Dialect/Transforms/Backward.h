@@ -2,9 +2,9 @@
 #pragma once
 
 #include "compiler/Dialect/IR/Emit.h"
+#include "compiler/Dialect/Transforms/Activity.h"
 #include "compiler/Dialect/Transforms/Symbols.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/DenseSet.h"
 
 namespace pmap {
 
@@ -20,8 +20,6 @@ public:
   mlir::Value lookup(mlir::Value primal) const { return map.lookup(primal); }
   /// The cotangent, or zeros.
   mlir::Value lookupOrZero(mlir::Location loc, mlir::Value primal);
-  /// Removes and returns the cotangent, or null.
-  mlir::Value take(mlir::Value primal);
 
 private:
   mlir::OpBuilder &builder;
@@ -33,23 +31,21 @@ private:
 mlir::Value zerosOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type);
 /// a + b of a tensor or a distributed type.
 mlir::Value sumOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b, SymbolNames &names);
-/// True for floating tensors and distributed floating tensors, the types that have cotangents.
-bool isDifferentiable(mlir::Type type);
 
-class Backward {
+/// Builds the cotangents of what was activated, from those of what `run` was given. The forward ops have gone through
+/// `prepareForward` (Residuals.h) and are left as they are, so that one forward computation has any number of backward
+/// ones.
+class Backward : public Activity {
 public:
   explicit Backward(SymbolNames &names) : names(names) {}
-
-  /// Makes a value one that cotangents are wanted for.
-  void activate(mlir::Value value) { active.insert(value); }
-  bool isActive(mlir::Value value) const { return active.contains(value); }
-  /// Finds which results of `ops` (in order) depend on active values, regions included.
-  void spreadActivity(llvm::ArrayRef<mlir::Operation *> ops);
 
   /// Walks `ops` backward and adds the cotangents of what they read. `builder` stands after them all.
   mlir::LogicalResult run(llvm::ArrayRef<mlir::Operation *> ops, mlir::OpBuilder &builder, CotangentMap &cotangents);
 
 private:
+  /// A value of a region's body that the forward computation kept, and where it is found now.
+  using Kept = llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>;
+
   mlir::LogicalResult pull(mlir::Operation *op, mlir::OpBuilder &builder, CotangentMap &cotangents);
   mlir::LogicalResult pullIf(mlir::scf::IfOp op, mlir::OpBuilder &builder, CotangentMap &cotangents);
   mlir::LogicalResult pullFor(mlir::scf::ForOp op, mlir::OpBuilder &builder, CotangentMap &cotangents);
@@ -57,22 +53,23 @@ private:
   mlir::LogicalResult pullForEachInParallel(ForEachOp op, mlir::OpBuilder &builder, CotangentMap &cotangents);
   mlir::LogicalResult pullForEachInOrder(ForEachOp op, mlir::OpBuilder &builder, CotangentMap &cotangents);
   mlir::LogicalResult pullMap(MapOp op, mlir::OpBuilder &builder, CotangentMap &cotangents);
+  mlir::LogicalResult pullCheckpoint(CheckpointOp op, mlir::OpBuilder &builder, CotangentMap &cotangents);
+  mlir::LogicalResult pullCustom(CustomVjpOp op, mlir::OpBuilder &builder, CotangentMap &cotangents);
 
   /// Copies a body to the builder's place and pulls `seeds` (one per yielded value, null for zero) back through the
-  /// copy. `cotangents` collects what the body's arguments, as mapped, and captured values get.
+  /// copy. `cotangents` collects what the body's arguments, as mapped, and captured values get. What was `kept` is not
+  /// computed again.
   mlir::LogicalResult recomputeAndPull(mlir::Block &body, mlir::IRMapping &mapping, llvm::ArrayRef<mlir::Value> seeds,
-                                       mlir::OpBuilder &builder, CotangentMap &cotangents);
-  /// The active values that the regions of an op read from outside.
-  llvm::SmallVector<mlir::Value> activeCaptures(mlir::Operation *op);
-  bool spreadThrough(mlir::Operation *op);
-  bool activateIf(bool condition, mlir::Value value);
+                                       mlir::OpBuilder &builder, CotangentMap &cotangents, const Kept &kept = {});
+
+  void eraseUnread(llvm::ArrayRef<mlir::Operation *> copies);
 
   SymbolNames &names;
-  llvm::DenseSet<mlir::Value> active;
 };
 
-/// Marks the ops under `block` whose results reach a branch of an `arith.select` (see kMaskedAttr), and unmarks them.
+/// Marks the ops under `block` whose results reach a branch of an `arith.select` (see kMaskedAttr).
 void markMasked(mlir::Block &block);
-void unmarkMasked(mlir::Operation *root);
+/// Takes away the marks of a differentiation.
+void unmark(mlir::Operation *root);
 
 } // namespace pmap

@@ -127,7 +127,7 @@ LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, 
   }
 
   SmallVector<Operation *> copies = cloneForRecomputation(body, inner, mapping, names);
-  spreadActivity(copies);
+  spread(copies);
   for (auto [yielded, seed] : llvm::zip_equal(body.getTerminator()->getOperands(), seeds))
     if (Value value = mapping.lookupOrDefault(yielded); isActive(value))
       local.add(loc, value, seed);

@@ -1,5 +1,7 @@
-// The derivatives of the regions that run at most once per device: scf.if and pmap.map.
+// The derivatives of the regions that run at most once per device: scf.if, pmap.map, checkpoints and custom rules.
 #include "compiler/Dialect/Transforms/Backward.h"
+#include "compiler/Dialect/Transforms/Residuals.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace pmap;
@@ -27,7 +29,11 @@ LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &c
     OpBuilder inner = OpBuilder::atBlockEnd(block);
     CotangentMap branch(inner, names);
     IRMapping mapping;
-    if (failed(recomputeAndPull(from.front(), mapping, seeds, inner, branch)))
+    Kept kept;
+    auto results = op.getResults().drop_front(ownResults(op));
+    for (auto [value, result] : llvm::zip(from.front().getTerminator()->getOperands().take_back(results.size()), results))
+      kept.push_back({value, result});
+    if (failed(recomputeAndPull(from.front(), mapping, seeds, inner, branch, kept)))
       return failure();
     SmallVector<Value> yielded;
     for (Value capture : captures)
@@ -53,7 +59,8 @@ LogicalResult Backward::pullMap(MapOp op, OpBuilder &builder, CotangentMap &cota
     if (seed) {
       inputs.push_back(seed);
       SpecAttr spec = cast<DistType>(seed.getType()).getSpec();
-      blocks.push_back(withVary(cast<RankedTensorType>(yielded.getType()), spec.getAllAxes()));
+      Axes vary = unionOf(spec.getAllAxes(), varyOf(seed.getType()));
+      blocks.push_back(withVary(cast<RankedTensorType>(yielded.getType()), vary));
     }
   SmallVector<Value> wanted = llvm::filter_to_vector(op.getInputs(), [&](Value input) { return isActive(input); });
   auto pulled = MapOp::create(builder, loc, TypeRange(ValueRange(wanted)), op.getMesh(), op.getSizes(),
@@ -85,5 +92,71 @@ LogicalResult Backward::pullMap(MapOp op, OpBuilder &builder, CotangentMap &cota
 
   for (auto [input, cotangent] : llvm::zip_equal(wanted, pulled.getResults()))
     cotangents.add(loc, input, cotangent);
+  return success();
+}
+
+// A checkpoint is computed again, from its inputs seen through `pmap.opaque`: what the forward computation has in hand
+// for itself is then not found to be the same and kept (G4).
+LogicalResult Backward::pullCheckpoint(CheckpointOp op, OpBuilder &builder, CotangentMap &cotangents) {
+  Location loc = op.getLoc();
+  llvm::SetVector<Value> captures;
+  getUsedValuesDefinedAbove(op->getRegions(), captures);
+  IRMapping mapping;
+  SmallVector<std::pair<Value, Value>> wanted;
+  SmallVector<Value> roots;
+  for (Value capture : captures) {
+    Value again = capture;
+    if (isa<RankedTensorType>(capture.getType()))
+      again = OpaqueOp::create(builder, loc, capture.getType(), capture);
+    mapping.map(capture, again);
+    if (!isActive(capture))
+      continue;
+    activate(again);
+    roots.push_back(again);
+    wanted.push_back({capture, again});
+  }
+  CotangentMap local(builder, names);
+  Block &body = op.getBody().front();
+  SmallVector<Operation *> copies = cloneForRecomputation(body, builder, mapping, names);
+  prepareForward(copies, roots, names);
+  spread(copies);
+  for (auto [yielded, seed] : llvm::zip_equal(body.getTerminator()->getOperands(), cotangentsOf(op, cotangents)))
+    if (Value value = mapping.lookupOrDefault(yielded); isActive(value))
+      local.add(loc, value, seed);
+  if (failed(run(copies, builder, local)))
+    return failure();
+  for (auto [capture, again] : wanted)
+    cotangents.add(loc, capture, local.lookup(again));
+  return success();
+}
+
+// The program's own rule: its forward part has been computed in the function's place (Residuals.h), or is here, in a body
+// that is computed again.
+LogicalResult Backward::pullCustom(CustomVjpOp op, OpBuilder &builder, CotangentMap &cotangents) {
+  Location loc = op.getLoc();
+  if (!activeCaptures(op).empty())
+    return op.emitError() << "a function with a derivative of its own uses a value from outside that is differentiated as "
+                             "well; hand it over as an argument [E0813]";
+  IRMapping mapping;
+  Block &forward = op.getForward().front(), &backward = op.getBackward().front();
+  mapping.map(forward.getArguments(), op.getInputs());
+  SmallVector<Operation *> copies = cloneForRecomputation(forward, builder, mapping, names);
+  SmallVector<Value> arguments;
+  for (Value residual : forward.getTerminator()->getOperands().drop_front(op.getNumResults()))
+    arguments.push_back(mapping.lookupOrDefault(residual));
+  for (Value result : op.getResults())
+    if (isDifferentiable(result.getType()))
+      arguments.push_back(cotangents.lookupOrZero(loc, result));
+  mapping.map(backward.getArguments(), arguments);
+  cloneForRecomputation(backward, builder, mapping, names);
+  auto own = op->getAttrOfType<IntegerAttr>(kOwnOperandsAttr);
+  auto results = backward.getTerminator()->getOperands();
+  for (Value input : op.getInputs().take_front(own ? own.getInt() : op.getInputs().size())) {
+    if (!isDifferentiable(input.getType()))
+      continue;
+    if (isActive(input))
+      cotangents.add(loc, input, mapping.lookupOrDefault(results.front()));
+    results = results.drop_front();
+  }
   return success();
 }

@@ -3,6 +3,7 @@
 // The backward code is built behind the body of the op, where all of its values are at hand; then the whole body moves
 // out to the place of the op.
 #include "compiler/Dialect/Transforms/Backward.h"
+#include "compiler/Dialect/Transforms/Residuals.h"
 #include "compiler/Dialect/Transforms/Transforms.h"
 
 using namespace mlir;
@@ -16,14 +17,16 @@ LogicalResult appendGradients(GradOp op, SymbolNames &names) {
   Operation *yield = body.getTerminator();
   SmallVector<Operation *> ops =
       llvm::map_to_vector(body.without_terminator(), [](Operation &nested) { return &nested; });
+  SmallVector<Value> roots =
+      llvm::map_to_vector(op.getWrt(), [&](int64_t position) -> Value { return body.getArgument(position); });
+  prepareForward(ops, roots, names);
+  markMasked(body);
   OpBuilder builder(yield);
   CotangentMap cotangents(builder, names);
   Backward backward(names);
-
-  markMasked(body);
-  for (int64_t position : op.getWrt())
-    backward.activate(body.getArgument(position));
-  backward.spreadActivity(ops);
+  for (Value root : roots)
+    backward.activate(root);
+  backward.spread(ops);
   Value value = yield->getOperand(0);
   if (backward.isActive(value))
     cotangents.add(op.getLoc(), value, splat(builder, op.getLoc(), cast<RankedTensorType>(value.getType()), 1));
@@ -31,8 +34,8 @@ LogicalResult appendGradients(GradOp op, SymbolNames &names) {
     return failure();
 
   SmallVector<Value> yielded(yield->getOperands());
-  for (int64_t position : op.getWrt())
-    yielded.push_back(cotangents.lookupOrZero(op.getLoc(), body.getArgument(position)));
+  for (Value root : roots)
+    yielded.push_back(cotangents.lookupOrZero(op.getLoc(), root));
   yield->setOperands(yielded);
   return success();
 }
@@ -52,11 +55,10 @@ void inlineBody(GradOp op) {
 } // namespace
 
 LogicalResult pmap::removeGrad(GradOp op, SymbolNames &names) {
-  if (failed(appendGradients(op, names))) {
-    unmarkMasked(op);
+  LogicalResult built = appendGradients(op, names);
+  unmark(op);
+  if (failed(built))
     return failure();
-  }
-  unmarkMasked(op);
   inlineBody(op);
   return success();
 }

@@ -54,8 +54,9 @@ void renameIn(Operation *root, const Renaming &renaming) {
   });
 }
 
-// Calls `visit` with every symbol bound under an op.
-void visitBound(Operation *root, llvm::function_ref<void(StringRef)> visit) {
+} // namespace
+
+void pmap::visitBoundSymbols(Operation *root, llvm::function_ref<void(StringRef)> visit) {
   root->walk([&](Operation *op) {
     if (auto bind = dyn_cast<BindSizeOp>(op))
       visit(bind.getSymbol());
@@ -68,10 +69,8 @@ void visitBound(Operation *root, llvm::function_ref<void(StringRef)> visit) {
   });
 }
 
-} // namespace
-
 SymbolNames::SymbolNames(Operation *module) {
-  visitBound(module, [&](StringRef symbol) {
+  visitBoundSymbols(module, [&](StringRef symbol) {
     unsigned number = 0;
     if (size_t dot = symbol.rfind('.'); dot != StringRef::npos && !symbol.drop_front(dot + 1).getAsInteger(10, number))
       last = std::max(last, number);
@@ -83,7 +82,7 @@ std::string SymbolNames::fresh(StringRef base) { return (base.take_front(base.fi
 void SymbolNames::rename(ArrayRef<Operation *> ops) {
   Renaming renaming;
   for (Operation *op : ops)
-    visitBound(op, [&](StringRef symbol) { renaming[symbol] = fresh(symbol); });
+    visitBoundSymbols(op, [&](StringRef symbol) { renaming[symbol] = fresh(symbol); });
   if (renaming.empty())
     return;
   for (Operation *op : ops)
@@ -97,6 +96,8 @@ SmallVector<Operation *> pmap::cloneForRecomputation(Block &from, OpBuilder &bui
     if (isa<AssertOp, PrintOp>(op))
       continue;
     Operation *copy = builder.clone(op, mapping);
+    // A collective that is done once more is the derivative's.
+    copy->walk([](CollectiveOp collective) { collective->removeAttr("pmap.seen"); });
     SmallVector<Operation *> effects;
     copy->walk([&](Operation *nested) {
       if (isa<AssertOp, PrintOp>(nested))

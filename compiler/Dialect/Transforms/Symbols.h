@@ -19,6 +19,9 @@ private:
   unsigned last = 0;
 };
 
+/// Calls `visit` with every size symbol bound under an op.
+void visitBoundSymbols(mlir::Operation *root, llvm::function_ref<void(llvm::StringRef)> visit);
+
 /// Copies the operations of a block but its terminator to the builder's place, for a second run of the same
 /// computation: without prints and asserts, and with symbols of its own. Returns the copies.
 llvm::SmallVector<mlir::Operation *> cloneForRecomputation(mlir::Block &from, mlir::OpBuilder &builder,
