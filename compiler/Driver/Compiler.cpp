@@ -74,6 +74,8 @@ mlir::MLIRContext &Compiler::context() {
     mlirContext->loadAllAvailableDialects();
     // No message shows MLIR text unless asked.
     mlirContext->printOpOnDiagnostic(options.debug);
+    if (options.explain)
+      explanation.collectFrom(*mlirContext);
   }
   return *mlirContext;
 }
@@ -93,8 +95,9 @@ mlir::OwningOpRef<mlir::ModuleOp> Compiler::elaborate(const ast::Module &module)
   MlirDiagnostics handler(context(), sources, diagnostics, options.debug);
   sema::SemaOptions semaOptions;
   semaOptions.sizes = options.sizes;
-  semaOptions.entries = !options.tests;
-  semaOptions.tests = options.tests;
+  semaOptions.entries = !options.tests || onBind;
+  semaOptions.tests = options.tests || onBind;
+  semaOptions.onBind = onBind;
   semaOptions.libraryPaths = {standardLibraryFolder()};
   auto result = sema::elaborate(context(), module, sources, diagnostics, semaOptions);
   if (!result && !diagnostics.hasErrors())
@@ -208,11 +211,18 @@ std::unique_ptr<llvm::MemoryBuffer> Compiler::compile(const ast::Module &ast, ll
   return llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(bytes.data(), bytes.size()), programName);
 }
 
+void Compiler::printExplanation() {
+  if (!options.explain)
+    return;
+  explanation.print(llvm::errs());
+  explanation.clear();
+}
+
 std::unique_ptr<llvm::MemoryBuffer> Compiler::object(llvm::StringRef path) {
   ObjectCache cache;
   CompileKey key{path.str(), options.spelling()};
   std::string messages;
-  if (auto found = cache.lookup(key, messages)) {
+  if (auto found = options.explain ? nullptr : cache.lookup(key, messages)) {
     llvm::errs() << messages;
     return found;
   }
@@ -225,6 +235,7 @@ std::unique_ptr<llvm::MemoryBuffer> Compiler::object(llvm::StringRef path) {
   diagnostics.print(out);
   diagnostics.print(llvm::errs(), llvm::errs().has_colors());
   diagnostics.clear();
+  printExplanation();
   cache.store(key, dependenciesOf(sources, path), object->getBuffer(), messages);
   return object;
 }
@@ -234,7 +245,7 @@ std::unique_ptr<llvm::MemoryBuffer> Compiler::objectOf(const ast::Module &module
   ObjectCache cache;
   CompileKey key{name.str(), options.spelling() + " text=" + hashOfText(text)};
   std::string messages;
-  if (auto found = cache.lookup(key, messages)) {
+  if (auto found = options.explain ? nullptr : cache.lookup(key, messages)) {
     llvm::errs() << messages;
     return found;
   }
@@ -245,6 +256,7 @@ std::unique_ptr<llvm::MemoryBuffer> Compiler::objectOf(const ast::Module &module
   diagnostics.print(out);
   diagnostics.print(llvm::errs(), llvm::errs().has_colors());
   diagnostics.clear();
+  printExplanation();
   cache.store(key, dependenciesOf(sources, ""), object->getBuffer(), messages);
   return object;
 }

@@ -1,6 +1,7 @@
 // From a source file to a module, an object, or text of any stage: what every verb of the command line shares.
 #pragma once
 
+#include "compiler/Driver/Explain.h"
 #include "compiler/Driver/ProgramTable.h"
 #include "compiler/Support/Diagnostics.h"
 #include "compiler/Support/SourceFile.h"
@@ -11,6 +12,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +24,9 @@ class OpPassManager;
 } // namespace mlir
 
 namespace pmap {
+namespace sema {
+struct BoundName;
+}
 
 /// What the command line may ask of a compilation.
 struct CompileOptions {
@@ -35,6 +40,8 @@ struct CompileOptions {
   bool debug = false;
   /// Elaborate the `test` blocks instead of the entries.
   bool tests = false;
+  /// Collect what `--explain` prints. A cached object explains nothing, so one is made even where the cache holds it.
+  bool explain = false;
 
   /// The options that change the code, in one fixed spelling, for the cache's key.
   std::string spelling() const;
@@ -51,6 +58,10 @@ public:
 
   SourceManager sources;
   DiagnosticEngine diagnostics;
+  /// The facts about the code made so far, where `CompileOptions::explain` asks for them.
+  Explanation explanation;
+  /// Told of every name that elaboration binds to an array (`pmapc show`), in tests as well as in entries.
+  std::function<void(sema::BoundName)> onBind;
 
   /// Reads and parses a file; null after an error.
   std::unique_ptr<ast::Module> parse(llvm::StringRef path);
@@ -60,6 +71,8 @@ public:
 
   /// Differentiates and simplifies in place: what the reference evaluator and the lowering start from.
   bool transform(mlir::ModuleOp module);
+  /// Lowers a transformed module as far as decisions are made, for what `--explain` says of them.
+  bool lower(mlir::ModuleOp module) { return lowerToLinalg(module) && lowerToLlvm(module); }
 
   /// The text of a stage of a file, or nothing after an error.
   std::optional<std::string> emit(llvm::StringRef path, Stage stage);
@@ -68,6 +81,9 @@ public:
   std::unique_ptr<llvm::MemoryBuffer> object(llvm::StringRef path);
   /// The object of a program that is no file (the REPL's); `text` stands for all of it in the cache's key.
   std::unique_ptr<llvm::MemoryBuffer> objectOf(const ast::Module &module, llvm::StringRef name, llvm::StringRef text);
+
+  /// Prints the facts collected so far to standard error, where they were asked for, and forgets them.
+  void printExplanation();
 
   /// The entry points of an elaborated module.
   static std::vector<ProgramEntry> entries(mlir::ModuleOp module);

@@ -46,6 +46,7 @@ int runReference(const std::string &path, const RunOptions &options, const std::
   if (!module || !compiler.transform(*module))
     return report(compiler);
   report(compiler);
+  compiler.printExplanation();
   auto program = ReferenceProgram::create(*module, "pmapc run " + path);
   if (!program)
     return fail("'" + path + "' has no `main` to run [E1003]");
@@ -124,6 +125,7 @@ int buildProgram(const std::string &path, const CompileOptions &options, const s
     if (!text)
       return report(compiler);
     report(compiler);
+    compiler.printExplanation();
     if (output.empty() || output == "-") {
       llvm::outs() << *text;
       return 0;
@@ -150,10 +152,20 @@ int checkFiles(const std::vector<std::string> &paths, const CompileOptions &opti
     if (auto ast = compiler.parse(path))
       // What has no derivative, and collectives that a derivative would make unsafe (V6), show when gradients are taken.
       if (auto module = compiler.elaborate(*ast))
-        compiler.transform(*module);
-  if (!json)
+        if (compiler.transform(*module) && options.explain)
+          compiler.lower(*module);
+  if (!json) {
+    compiler.printExplanation();
     return report(compiler);
+  }
+  if (options.explain)
+    llvm::outs() << "{\"diagnostics\": ";
   compiler.diagnostics.printJson(llvm::outs());
+  if (options.explain) {
+    llvm::outs() << ", \"facts\": ";
+    compiler.explanation.printJson(llvm::outs());
+    llvm::outs() << "}\n";
+  }
   return compiler.diagnostics.hasErrors() ? 2 : 0;
 }
 

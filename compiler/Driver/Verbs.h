@@ -29,6 +29,9 @@ int buildProgram(const std::string &path, const CompileOptions &options, const s
 /// Reports every error of the files, as text or as JSON.
 int checkFiles(const std::vector<std::string> &paths, const CompileOptions &options, bool json);
 
+/// Prints the source of a file with the shapes, the variance and the collectives of each line; its errors as `check` does.
+int showFile(const std::string &path, const CompileOptions &options);
+
 /// Formats files: to standard output, in place, or (`checkOnly`) only says which are not formatted. "-" is standard input.
 int formatFiles(const std::vector<std::string> &paths, bool inPlace, bool checkOnly);
 

@@ -1,4 +1,5 @@
 // Views: what old values have become, and how they turn into arrays and operands.
+#include "compiler/Dialect/IR/Facts.h"
 #include "compiler/Lower/RuntimeOps.h"
 #include "compiler/Lower/Translator.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
@@ -161,6 +162,7 @@ Translator::Operand Translator::inOrder(Operand operand, Location loc) {
   SmallVector<Value> scalars{i32(type.getElementTypeBitWidth() / 8), i32(type.getRank()),
                              constants.table(b, loc, perm)};
   Value destination = empty(loc, extents, type.getElementType());
+  stateFact(loc, fact::kCopy, "a transposed array is brought into the order of its dimensions");
   Value result =
       rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_permute", scalars, operand.base, destination)
           .getResult(0);

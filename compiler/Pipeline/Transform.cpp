@@ -9,4 +9,11 @@ void pmap::buildTransformPipeline(mlir::OpPassManager &pm) {
   // A derivative's collectives sit where the forward code put values, so (V6) is checked on what came out.
   pm.addPass(createCheckVariancePass());
   pm.addPass(createSimplifyPass());
+
+  // Fewer and smaller collectives. Hoisting comes after, since it looks for sums as they finally are, and fusion last: it
+  // puts together what is left, wherever that now stands.
+  pm.addPass(createSimplifyCollectivesPass());
+  pm.addPass(createHoistCollectivesPass());
+  pm.addPass(createFuseCollectivesPass());
+  pm.addPass(createReportParallelPass());
 }

@@ -79,12 +79,16 @@ std::optional<Elaborator::LeafType> Elaborator::meet(const Value &a, const Value
 mlir::Value Elaborator::leafAs(const Value &value, const LeafType &type, SourceRange range) {
   Value made = value;
   const auto *array = made.as<ArrayValue>();
+  if (type.split && array && array->ssa.getType() == type.split)
+    return array->ssa;
   if (!array || array->dtype != type.dtype || isDistributed(made)) {
     made = dtypeOf(value) ? materialize(value) : convert(materialize(value, type.dtype), type.dtype, range);
     array = made.as<ArrayValue>();
     if (!array)
       return {};
   }
+  if (type.split)
+    return MoveOp::create(builder, loc(range), type.split, array->ssa);
   return widen(array->ssa, type.vary);
 }
 

@@ -1,4 +1,5 @@
 // Functions: closures, how arguments find their parameters, and calls.
+#include "compiler/Sema/BoundNames.h"
 #include "compiler/Sema/Elaborator.h"
 #include "compiler/Sema/Modules.h"
 #include "llvm/ADT/StringSet.h"
@@ -277,6 +278,7 @@ static Value callClosure(Elaborator &e, const Closure &closure, ArrayRef<Value> 
                              at);
     }
     failed |= value.isError();
+    tellBound(e, param.name.text, value, param.name.range);
     inner = bind(inner, param.name.text, value, param.name.range);
   }
   StringSet<> parameterNames;
@@ -296,6 +298,10 @@ static Value callClosure(Elaborator &e, const Closure &closure, ArrayRef<Value> 
       if (const auto *block = dyn_cast<ast::BlockExpr>(closure.body); block && block->result())
         at = block->result()->range;
       result = e.checkAgainst(result, *closure.resultType, out, "the result of '" + closure.name + "'", at);
+    }
+    if (closure.decl) {
+      const auto *block = dyn_cast<ast::BlockExpr>(closure.body);
+      tellBound(e, "", result, block && block->result() ? block->result()->range : closure.body->range);
     }
   }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/Sema/Elaborator.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace pmap::sema {
 
@@ -32,12 +33,14 @@ private:
   llvm::SmallVector<Variable> variables;
   llvm::SmallVector<Value> initialLeaves;
   llvm::SmallVector<Elaborator::LeafType> types;
+  llvm::SmallDenseSet<size_t> splitChanged, carriedWhole; // of the leaves, by number
 
   bool collect(std::optional<VarId> flag);
   bool addVariable(VarId id, llvm::StringRef name, SourceRange at);
   llvm::SmallVector<mlir::Type> mlirTypes();
   void enter(llvm::ArrayRef<mlir::BlockArgument> arguments);
   bool leave(bool &changed, llvm::SmallVectorImpl<Value> &finalLeaves);
+  bool settleSplit(size_t number, const Value &leaf);
   void widenAll(const VarySet &vary);
   bool settleWeak();
   llvm::SmallVector<mlir::Value> initialValues();

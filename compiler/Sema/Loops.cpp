@@ -32,6 +32,8 @@ bool LoopBuilder::addVariable(VarId id, StringRef name, SourceRange at) {
     type.dtype = strong ? *strong : isFloat(e.defaultDType(leaf)) ? DType::F64 : DType::I64;
     type.sizes = e.sizesOf(leaf);
     type.vary = e.varyOf(leaf);
+    if (e.isDistributed(leaf))
+      type.split = leaf.as<ArrayValue>()->ssa.getType();
     types.push_back(std::move(type));
     initialLeaves.push_back(leaf);
   }
@@ -58,7 +60,7 @@ bool LoopBuilder::collect(std::optional<VarId> flag) {
 SmallVector<mlir::Type> LoopBuilder::mlirTypes() {
   SmallVector<mlir::Type> list;
   for (const Elaborator::LeafType &type : types)
-    list.push_back(e.tensorType(type.dtype, type.sizes, type.vary));
+    list.push_back(type.split ? type.split : e.tensorType(type.dtype, type.sizes, type.vary));
   return list;
 }
 
@@ -132,6 +134,7 @@ bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
         ok = false;
         continue;
       }
+      changed |= settleSplit(variable.firstLeaf + k, leaf);
       VarySet vary = unionOf(type.vary, e.varyOf(leaf));
       if (vary != type.vary) {
         type.vary = vary;
@@ -140,6 +143,21 @@ bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
     }
   }
   return ok;
+}
+
+/// A value that the body leaves on devices stays on them from trip to trip (P5): it is carried as the body leaves it. One
+/// that has no such fixpoint (the body gathers what it was given distributed) is carried whole. True for a change.
+bool LoopBuilder::settleSplit(size_t number, const Value &leaf) {
+  Elaborator::LeafType &type = types[number];
+  mlir::Type after = e.isDistributed(leaf) ? leaf.as<ArrayValue>()->ssa.getType() : mlir::Type();
+  if (after == type.split || carriedWhole.contains(number))
+    return false;
+  if (!splitChanged.insert(number).second) {
+    carriedWhole.insert(number);
+    after = {};
+  }
+  type.split = after;
+  return true;
 }
 
 void LoopBuilder::widenAll(const VarySet &vary) {

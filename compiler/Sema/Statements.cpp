@@ -1,5 +1,6 @@
 // Statements and blocks: bindings, assignments, asserts, and what may stand alone.
 #include "compiler/Dialect/IR/PmapOps.h"
+#include "compiler/Sema/BoundNames.h"
 #include "compiler/Sema/LoopBuilder.h"
 #include "compiler/Sema/Modules.h"
 
@@ -129,6 +130,7 @@ void Elaborator::statement(const ast::Stmt &s) {
 
 bool Elaborator::bindPattern(const ast::Pattern &pattern, const Value &value, bool isVar) {
   if (const auto *name = dyn_cast<ast::NamePattern>(&pattern)) {
+    tellBound(*this, name->name.text, value, name->range);
     if (isVar) {
       VarId id = nextVar++;
       store[id] = value;
@@ -281,6 +283,7 @@ void Elaborator::assignTo(const ast::Expr &target, const Value &value, SourceRan
     }
     Value old = store.lookup(*node->var);
     Value replaced = replacing(old, value, range, "'" + name->name + "'");
+    tellBound(*this, name->name, replaced, name->range);
     if (!replaced.isError() || value.isError())
       store[*node->var] = replaced; // after a mismatch the variable keeps its type, so that later mistakes show as well
     return;

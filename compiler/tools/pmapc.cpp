@@ -1,5 +1,6 @@
 // The command line of `pmapc`. Each verb's work is in compiler/Driver; this file only reads arguments.
 
+#include "compiler/Driver/Plot.h"
 #include "compiler/Driver/Verbs.h"
 
 #include "llvm/Support/InitLLVM.h"
@@ -20,7 +21,7 @@ using pmap::RunOptions;
 struct CompileFlags {
   std::string target = "auto", cpu = "native";
   std::vector<std::string> sizes;
-  bool precise = false, debug = false;
+  bool precise = false, debug = false, explain = false;
 
   void addTo(CLI::App &app, bool withTarget) {
     if (withTarget)
@@ -28,6 +29,7 @@ struct CompileFlags {
     app.add_option("--cpu", cpu, "the CPU to compile for: native, x86-64-v3, x86-64-v4");
     app.add_option("-D", sizes, "fix a size at compile time: -D n=1024")->allow_extra_args(false);
     app.add_flag("--precise", precise, "libm instead of fast vector math");
+    app.add_flag("--explain", explain, "list fusions, copies, movements and collectives, by source line");
     app.add_flag("--debug", debug, "show the messages of MLIR and LLVM in internal errors");
   }
 
@@ -39,6 +41,7 @@ struct CompileFlags {
     options.compile.cpu = cpu;
     options.compile.precise = precise;
     options.compile.debug = debug;
+    options.compile.explain = explain;
     for (const std::string &text : sizes) {
       auto at = text.find('=');
       char *end = nullptr;
@@ -56,9 +59,8 @@ bool isInput(const std::string &text) {
   auto at = text.find('=');
   if (at == std::string::npos || at == 0 || text[0] == '-')
     return false;
-  return std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '.' || c >= 0x80;
-  });
+  return std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at),
+                     [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c >= 0x80; });
 }
 
 /// What `pmapc run` was given, split between the compiler (flags it knows) and the program (everything else, in order).
@@ -72,7 +74,7 @@ SplitArguments splitRunArguments(const std::vector<std::string> &arguments) {
   // The compiler's flags that take a value, and the program's.
   static const char *const compilerValues[] = {"--target", "--cpu", "-D"};
   static const char *const programValues[] = {"--devices", "--threads", "--timeout", "--profile", "-o", "--output"};
-  static const char *const compilerFlags[] = {"--precise", "--debug"};
+  static const char *const compilerFlags[] = {"--precise", "--debug", "--explain"};
   auto among = [](const std::string &text, auto &list) {
     return std::find(std::begin(list), std::end(list), text) != std::end(list);
   };
@@ -115,7 +117,8 @@ int runVerb(const std::vector<std::string> &arguments) {
   app.footer("usage: pmapc run FILE [flags] [name=value ...] [-o result.npy]\n"
              "Flags of running (--devices N, --threads N, -o FILE, --timeout S, --time) and the inputs of a program:\n"
              "  pmapc run FILE --help");
-  bool help = split.file.empty() && std::find(split.program.begin(), split.program.end(), "--help") != split.program.end();
+  bool help =
+      split.file.empty() && std::find(split.program.begin(), split.program.end(), "--help") != split.program.end();
   if (help || (split.file.empty() && arguments.empty())) {
     (help ? llvm::outs() : llvm::errs()) << app.help();
     return help ? 0 : 2;
@@ -159,7 +162,13 @@ int main2(int argc, char **argv) {
   check->add_option("FILE", files)->required();
   check->add_flag("--json", json, "for tools: one JSON array");
   check->add_option("-D", flags.sizes, "fix a size at compile time: -D n=1024")->allow_extra_args(false);
+  check->add_flag("--explain", flags.explain, "list fusions, copies, movements and collectives, by source line");
   check->add_flag("--debug", flags.debug);
+
+  auto *show = app.add_subcommand("show", "the source with the shapes, the variance and the collectives of each line");
+  show->add_option("FILE", files)->required()->expected(1);
+  show->add_option("-D", flags.sizes, "fix a size at compile time: -D n=1024")->allow_extra_args(false);
+  show->add_flag("--debug", flags.debug);
 
   auto *test = app.add_subcommand("test", "run the `test` blocks");
   test->add_option("FILE", files)->required();
@@ -174,6 +183,16 @@ int main2(int argc, char **argv) {
 
   auto *explain = app.add_subcommand("explain", "print the page of an error code, or the index");
   explain->add_option("CODE", code, "such as E0401");
+
+  auto *plot = app.add_subcommand("plot", "curves of arrays, as .svg or as text: pmapc plot losses.npy -o losses.svg");
+  pmap::PlotOptions curves;
+  plot->add_option("ARRAY", files, "x.npy, x.npz (every vector in it) or x.npz:name; a matrix's columns are curves")
+      ->required();
+  plot->add_option("-o,--output", curves.output, "the .svg file; without it the plot is printed as text");
+  plot->add_option("--title", curves.title, "stands above the plot");
+  plot->add_option("--x", curves.xLabel, "the name of the horizontal axis");
+  plot->add_option("--y", curves.yLabel, "the name of the vertical axis");
+  plot->add_flag("--log", curves.logarithmic, "a logarithmic vertical axis");
 
   auto *repl = app.add_subcommand("repl", "the interactive session");
   repl->add_option("FILE", files, "definitions to load first");
@@ -205,6 +224,8 @@ int main2(int argc, char **argv) {
     }
     return pmap::buildProgram(files.front(), options.compile, output, stage);
   }
+  if (show->parsed())
+    return pmap::showFile(files.front(), options.compile);
   if (check->parsed())
     return pmap::checkFiles(files, options.compile, json);
   if (test->parsed())
@@ -213,6 +234,8 @@ int main2(int argc, char **argv) {
     return pmap::formatFiles(files, inPlace, checkOnly);
   if (explain->parsed())
     return pmap::explainCode(code);
+  if (plot->parsed())
+    return pmap::plotFiles(files, curves);
   if (repl->parsed())
     return pmap::runRepl(options, devices, threads, files);
   return 2;

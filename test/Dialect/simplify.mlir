@@ -55,27 +55,6 @@ func.func @psums(%x: !scalar, %y: !scalar) -> tensor<f32> {
   return %3 : tensor<f32>
 }
 
-// Two collectives of one kind are one, when the first can wait (C4).
-// CHECK-LABEL: func.func @fused
-func.func @fused(%x: !scalar, %y: !scalar) -> (tensor<f32>, tensor<f32>) {
-  // CHECK-NEXT: %[[S:.*]]:2 = pmap.all_reduce sum(%{{.*}}, %{{.*}}) over ["a"]
-  // CHECK-NEXT: return %[[S]]#0, %[[S]]#1
-  %0 = pmap.all_reduce sum (%x) over ["a"] : (!scalar) -> tensor<f32>
-  %1 = pmap.all_reduce sum (%y) over ["a"] : (!scalar) -> tensor<f32>
-  return %0, %1 : tensor<f32>, tensor<f32>
-}
-
-// The second needs the first: two stay two.
-// CHECK-LABEL: func.func @dependent
-func.func @dependent(%x: !scalar) -> tensor<f32> {
-  // CHECK-COUNT-2: pmap.all_reduce
-  %0 = pmap.all_reduce sum (%x) over ["a"] : (!scalar) -> tensor<f32>
-  %1 = pmap.widen %0 : tensor<f32> to !scalar
-  %2 = arith.mulf %1, %x : !scalar
-  %3 = pmap.all_reduce sum (%2) over ["a"] : (!scalar) -> tensor<f32>
-  return %3 : tensor<f32>
-}
-
 // A loop carries neither what nobody reads nor what never changes.
 // CHECK-LABEL: func.func @carried
 // CHECK-SAME: %[[X:.*]]: tensor<f32>, %[[Y:.*]]: tensor<f32>

@@ -16,6 +16,14 @@ std::unique_ptr<mlir::Pass> createTransformPass();
 std::unique_ptr<mlir::Pass> createCheckVariancePass();
 /// `pmap-simplify`: folds, merges and drops what derivatives and generic elaboration leave behind.
 std::unique_ptr<mlir::Pass> createSimplifyPass();
+/// `pmap-simplify-collectives`: drops collectives that need not be, and makes others smaller.
+std::unique_ptr<mlir::Pass> createSimplifyCollectivesPass();
+/// `pmap-hoist-collectives`: moves collectives out of loops.
+std::unique_ptr<mlir::Pass> createHoistCollectivesPass();
+/// `pmap-fuse-collectives`: one all_reduce for several that need not wait for each other (C4).
+std::unique_ptr<mlir::Pass> createFuseCollectivesPass();
+/// `pmap-report-parallel`: states what `--explain` lists of movements, collectives and stored values.
+std::unique_ptr<mlir::Pass> createReportParallelPass();
 
 /// Makes the passes known to command lines.
 void registerTransforms();

@@ -5,4 +5,8 @@ void pmap::registerTransforms() {
   mlir::registerPass(createTransformPass);
   mlir::registerPass(createCheckVariancePass);
   mlir::registerPass(createSimplifyPass);
+  mlir::registerPass(createSimplifyCollectivesPass);
+  mlir::registerPass(createHoistCollectivesPass);
+  mlir::registerPass(createFuseCollectivesPass);
+  mlir::registerPass(createReportParallelPass);
 }

@@ -1,6 +1,7 @@
 // pmap-simplify: folds, merges and drops. The patterns are in SimplifyPatterns.cpp (arithmetic and arrays) and
 // SimplifyRegions.cpp (unused results of regions, collectives).
 #include "compiler/Dialect/IR/PmapDialect.h"
+#include "compiler/Dialect/Transforms/Collectives.h"
 #include "compiler/Dialect/Transforms/Passes.h"
 #include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -51,7 +52,7 @@ void pmap::simplify(Operation *root) {
       (void)applyPatternsGreedily(region, frozen);
     DominanceInfo dominance(root);
     eliminateCommonSubExpressions(rewriter, dominance, root);
-    mergeCollectives(root);
+    mergeEqualCollectives(root);
   }
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 namespace mlir {
-class Operation;
 class RewritePatternSet;
 } // namespace mlir
 
@@ -12,7 +11,5 @@ namespace pmap {
 void populateArithmeticPatterns(mlir::RewritePatternSet &patterns);
 /// Unused results of loops, branches, comprehensions and collectives.
 void populateRegionPatterns(mlir::RewritePatternSet &patterns);
-/// One collective for two equal ones in a block.
-void mergeCollectives(mlir::Operation *root);
 
 } // namespace pmap

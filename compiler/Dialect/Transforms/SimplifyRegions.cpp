@@ -1,5 +1,6 @@
-// Patterns on regions and collectives: results that nobody uses.
+// Patterns on regions: results that nobody uses.
 #include "compiler/Dialect/IR/PmapOps.h"
+#include "compiler/Dialect/Transforms/Collectives.h"
 #include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
@@ -158,34 +159,6 @@ struct UnchangedCarried : OpRewritePattern<scf::ForOp> {
   }
 };
 
-// A collective whose result nobody uses. The program is the same on every device, so that all of them leave it out.
-struct UnusedAllReduceResults : OpRewritePattern<AllReduceOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AllReduceOp op, PatternRewriter &rewriter) const override {
-    llvm::BitVector used = usedResults(op);
-    if (used.all())
-      return failure();
-    if (used.none()) {
-      rewriter.eraseOp(op);
-      return success();
-    }
-    auto smaller = AllReduceOp::create(rewriter, op.getLoc(), TypeRange(ValueRange(kept(op.getResults(), used))),
-                                       op.getKind(), kept(op.getInputs(), used), op.getAxes(), op.getGroupsAttr());
-    replaceKept(rewriter, op, smaller, used);
-    return success();
-  }
-};
-
-struct UnusedAllGather : OpRewritePattern<AllGatherOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AllGatherOp op, PatternRewriter &rewriter) const override {
-    if (!op->use_empty())
-      return failure();
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
 // A map that nobody uses, once nothing but collectives in it has an effect.
 struct UnusedMap : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -202,80 +175,9 @@ struct UnusedMap : OpRewritePattern<MapOp> {
   }
 };
 
-bool sameCollective(AllReduceOp a, AllReduceOp b) {
-  return a.getKind() == b.getKind() && a.getInputs() == b.getInputs() && a.getAxes() == b.getAxes() &&
-         a.getGroupsAttr() == b.getGroupsAttr();
-}
-
-// A later collective equal to an earlier one of the block.
-void mergeEqual(Block &block) {
-  SmallVector<AllReduceOp> seen;
-  for (AllReduceOp op : llvm::make_early_inc_range(block.getOps<AllReduceOp>())) {
-    auto it = llvm::find_if(seen, [&](AllReduceOp earlier) { return sameCollective(earlier, op); });
-    if (it == seen.end()) {
-      seen.push_back(op);
-      continue;
-    }
-    op->replaceAllUsesWith(it->getResults());
-    op.erase();
-  }
-}
-
-bool fusable(AllReduceOp a, AllReduceOp b) {
-  auto elementType = [](AllReduceOp op) {
-    return cast<RankedTensorType>(op.getInputs()[0].getType()).getElementType();
-  };
-  return a.getKind() == b.getKind() && a.getAxes() == b.getAxes() && a.getGroupsAttr() == b.getGroupsAttr() &&
-         elementType(a) == elementType(b);
-}
-
-// True when nothing from `first` on and before `second` needs the result of `first`, or is itself a collective whose
-// order the fusion would change.
-bool canWait(AllReduceOp first, AllReduceOp second) {
-  for (Operation *op = first->getNextNode(); op != second; op = op->getNextNode()) {
-    WalkResult blocked = op->walk([&](Operation *nested) {
-      bool reads = llvm::any_of(nested->getOperands(), [&](Value value) { return value.getDefiningOp() == first; });
-      return reads || isa<CollectiveOp>(nested) ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    if (blocked.wasInterrupted())
-      return false;
-  }
-  return llvm::none_of(second->getOperands(), [&](Value value) { return value.getDefiningOp() == first; });
-}
-
-// Two collectives of a kind, one after the other, are one (C4): the first waits for the second. A gradient of several
-// parameters sums them all at once.
-void fuseNeighbours(Block &block) {
-  AllReduceOp previous;
-  for (AllReduceOp op : llvm::make_early_inc_range(block.getOps<AllReduceOp>())) {
-    if (previous && fusable(previous, op) && canWait(previous, op)) {
-      OpBuilder builder(op);
-      SmallVector<Value> inputs(previous.getInputs());
-      llvm::append_range(inputs, op.getInputs());
-      SmallVector<Type> types(previous.getResultTypes());
-      llvm::append_range(types, op.getResultTypes());
-      auto fused =
-          AllReduceOp::create(builder, op.getLoc(), types, op.getKind(), inputs, op.getAxes(), op.getGroupsAttr());
-      previous->replaceAllUsesWith(fused.getResults().take_front(previous.getNumResults()));
-      op->replaceAllUsesWith(fused.getResults().take_back(op.getNumResults()));
-      previous.erase();
-      op.erase();
-      op = fused;
-    }
-    previous = op;
-  }
-}
-
 } // namespace
 
 void pmap::populateRegionPatterns(RewritePatternSet &patterns) {
-  patterns.add<UnusedIfResults, UnusedForEachResults, UnusedCarried, UnchangedCarried, UnusedAllReduceResults,
-               UnusedAllGather, UnusedMap>(patterns.getContext());
-}
-
-void pmap::mergeCollectives(Operation *root) {
-  root->walk([](Block *block) {
-    mergeEqual(*block);
-    fuseNeighbours(*block);
-  });
+  patterns.add<UnusedIfResults, UnusedForEachResults, UnusedCarried, UnchangedCarried, UnusedMap>(patterns.getContext());
+  populateUnusedCollectivePatterns(patterns);
 }

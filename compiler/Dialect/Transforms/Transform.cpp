@@ -1,6 +1,7 @@
 // pmap-transform: removes pmap.grad, pmap.vjp, pmap.jvp and pmap.vmap, the innermost first.
 //
 // Between two orders the code is simplified, or sizes and zeros would make hessians explode.
+#include "compiler/Dialect/IR/Facts.h"
 #include "compiler/Dialect/Transforms/Passes.h"
 #include "compiler/Dialect/Transforms/Transforms.h"
 #include "mlir/Pass/Pass.h"
@@ -43,6 +44,21 @@ LogicalResult remove(Operation *op, SymbolNames &names) {
   return removeJvp(cast<JvpOp>(op), names);
 }
 
+// Collectives that were there before a derivative was taken; the others that are there afterwards it has added, and says so
+// in their locations.
+constexpr StringLiteral kSeen = "pmap.seen";
+
+void markSeen(Operation *scope) {
+  scope->walk([](CollectiveOp op) { op->setAttr(kSeen, UnitAttr::get(op.getContext())); });
+}
+
+void nameAdded(Operation *scope, bool byDerivative) {
+  scope->walk([&](CollectiveOp op) {
+    if (!op->removeDiscardableAttr(kSeen) && byDerivative)
+      op->setLoc(named(op->getLoc(), kAddedByDerivative));
+  });
+}
+
 Operation *enclosingTransform(Operation *op) {
   for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
     if (isTransform(parent))
@@ -69,7 +85,12 @@ struct TransformPass : PassWrapper<TransformPass, OperationPass<ModuleOp>> {
     Failures failures;
     while (Operation *op = findInnermost(getOperation(), failures)) {
       Operation *outer = enclosingTransform(op);
-      if (failed(remove(op, names)))
+      auto function = op->getParentOfType<func::FuncOp>();
+      bool isDerivative = !isa<VmapOp>(op);
+      markSeen(function);
+      bool done = succeeded(remove(op, names));
+      nameAdded(function, isDerivative);
+      if (!done)
         failures.insert(op);
       else if (outer && failures.empty())
         simplify(outer);

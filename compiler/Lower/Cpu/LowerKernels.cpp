@@ -3,6 +3,7 @@
 #include "compiler/Lower/Cpu/Clusters.h"
 #include "compiler/Lower/Cpu/Kernel.h"
 #include "compiler/Lower/Cpu/KernelTransforms.h"
+#include "compiler/Lower/Cpu/ReportKernels.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -65,13 +66,28 @@ private:
   }
 
   void lowerAlone(linalg::GenericOp op) {
-    if (isMatrixProduct(op))
-      return emitMatrixProduct(builder, op);
     linalg::GenericOp collapsed = collapseLoops(builder, op);
-    Kernel kernel(collapsed);
-    emit(kernel);
+    if (isMatrixProduct(op)) {
+      emitProduct(collapsed);
+    } else {
+      Kernel kernel(collapsed);
+      emit(kernel);
+    }
     if (collapsed != op)
       collapsed.erase();
+  }
+
+  void emitProduct(linalg::GenericOp op) {
+    Value condition = worthCalling(builder, op);
+    if (!condition)
+      return emitMatrixProduct(builder, op);
+    OpBuilder::InsertionGuard guard(builder);
+    auto branch = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    emitMatrixProduct(builder, op);
+    builder.setInsertionPointToStart(branch.elseBlock());
+    Kernel kernel(op);
+    emit(kernel);
   }
 
   // One loop over blocks of rows for all ops of the cluster; arrays that only the cluster knows shrink to one block of
@@ -464,9 +480,11 @@ struct LowerKernelsPass : PassWrapper<LowerKernelsPass, OperationPass<ModuleOp>>
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
+      reportCopies(function);
       copiesToKernels(function);
       absorbFills(function);
       SmallVector<Cluster> clusters = formClusters(function);
+      reportKernels(clusters);
       KernelLowering lowering(function, target);
       for (Cluster &cluster : clusters)
         lowering.lower(cluster);
