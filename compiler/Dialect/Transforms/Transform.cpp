@@ -45,17 +45,17 @@ LogicalResult remove(Operation *op, SymbolNames &names) {
 }
 
 // Collectives that were there before a derivative was taken; the others that are there afterwards it has added, and says so
-// in their locations.
+// in their locations, which are those of the derivatives that users wrote.
 constexpr StringLiteral kSeen = "pmap.seen";
 
 void markSeen(Operation *scope) {
   scope->walk([](CollectiveOp op) { op->setAttr(kSeen, UnitAttr::get(op.getContext())); });
 }
 
-void nameAdded(Operation *scope, bool byDerivative) {
+void nameAdded(Operation *scope, bool byDerivative, Location derivative) {
   scope->walk([&](CollectiveOp op) {
-    if (!op->removeDiscardableAttr(kSeen) && byDerivative)
-      op->setLoc(named(op->getLoc(), kAddedByDerivative));
+    if (!op->removeDiscardableAttr(kSeen) && byDerivative && !anyPartNamed(op->getLoc(), kAddedByDerivative))
+      op->setLoc(named(derivative, kAddedByDerivative));
   });
 }
 
@@ -66,10 +66,28 @@ Operation *enclosingTransform(Operation *op) {
   return nullptr;
 }
 
-void removeStopGradients(Operation *root) {
-  root->walk([](StopGradientOp op) {
-    op.replaceAllUsesWith(op.getInput());
-    op.erase();
+// Puts a region in the place of its op, which has its results.
+void inlineInPlace(Operation *op, Block &body, ValueRange arguments) {
+  for (auto [argument, value] : llvm::zip_equal(body.getArguments(), arguments))
+    argument.replaceAllUsesWith(value);
+  Operation *yield = body.getTerminator();
+  op->replaceAllUsesWith(yield->getOperands());
+  yield->erase();
+  op->getBlock()->getOperations().splice(op->getIterator(), body.getOperations());
+  op->erase();
+}
+
+// What mattered to derivatives only is computed as written: there are none left.
+void removeHints(Operation *root) {
+  root->walk([](Operation *op) {
+    if (auto stop = dyn_cast<StopGradientOp>(op)) {
+      stop.replaceAllUsesWith(stop.getInput());
+      stop.erase();
+    } else if (auto checkpoint = dyn_cast<CheckpointOp>(op)) {
+      inlineInPlace(op, checkpoint.getBody().front(), {});
+    } else if (auto custom = dyn_cast<CustomVjpOp>(op)) {
+      inlineInPlace(op, custom.getPrimal().front(), custom.getInputs());
+    }
   });
 }
 
@@ -87,9 +105,10 @@ struct TransformPass : PassWrapper<TransformPass, OperationPass<ModuleOp>> {
       Operation *outer = enclosingTransform(op);
       auto function = op->getParentOfType<func::FuncOp>();
       bool isDerivative = !isa<VmapOp>(op);
+      Location loc = op->getLoc();
       markSeen(function);
       bool done = succeeded(remove(op, names));
-      nameAdded(function, isDerivative);
+      nameAdded(function, isDerivative, loc);
       if (!done)
         failures.insert(op);
       else if (outer && failures.empty())
@@ -97,7 +116,7 @@ struct TransformPass : PassWrapper<TransformPass, OperationPass<ModuleOp>> {
     }
     if (!failures.empty())
       return signalPassFailure();
-    removeStopGradients(getOperation());
+    removeHints(getOperation());
   }
 };
 
