@@ -106,13 +106,13 @@ public:
   mlir::LogicalResult add(mlir::Operation *op);
   /// What a value of the region is in this row.
   mlir::FailureOr<mlir::Value> lookup(mlir::Value inner);
-  /// Gives the sizes that were bound in another loop as well names of their own; at the end.
-  void renameSymbols();
+  /// To be called when the body is complete: gives the sizes that were bound in another loop as well names of their own.
+  void finish();
 
 private:
   mlir::LogicalResult ensure(mlir::Value inner);
   mlir::LogicalResult ensureSymbols(mlir::Operation *op);
-  mlir::LogicalResult finish(mlir::Operation *copy, llvm::SmallVectorImpl<mlir::Value> &results);
+  mlir::LogicalResult rewrite(mlir::Operation *copy, llvm::SmallVectorImpl<mlir::Value> &results);
   mlir::FailureOr<mlir::Value> replacementOf(mlir::Operation *op);
   mlir::Value rowOf(mlir::Value all);
   mlir::Value readPart(SliceOp op);
@@ -122,7 +122,7 @@ private:
   mlir::OpBuilder &builder;
   mlir::Value row;
   mlir::IRMapping mapping;
-  llvm::DenseSet<mlir::Value> batched; // arrays of all rows that copies still refer to
+  llvm::DenseMap<mlir::Value, mlir::Value> batched; // what stands for an array of all rows, and the array
   llvm::DenseMap<mlir::Value, mlir::Value> rows;
   mlir::Operation *lastRow = nullptr; // behind which the next row is read
   bool repeatsSymbols = false;

@@ -131,7 +131,7 @@ Batcher::Outcome Batcher::batchForEach(ForEachOp op) {
     yielded.push_back(*local);
   }
   YieldOp::create(builder, loc, yielded);
-  row.renameSymbols();
+  row.finish();
   scope.outer.map(op->getResults(), made.getResults());
   return Outcome::Done;
 }

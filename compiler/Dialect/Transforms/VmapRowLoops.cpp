@@ -118,7 +118,7 @@ LogicalResult Batcher::runRowsAtOnce(ArrayRef<Operation *> ops, ArrayRef<Value> 
   for (Value value : escaping)
     yielded.push_back(asTensor(inner, *row.lookup(value)));
   YieldOp::create(inner, loc, yielded);
-  row.renameSymbols();
+  row.finish();
   mapEscaped(escaping, loop.getResults());
   return success();
 }
@@ -149,7 +149,7 @@ LogicalResult Batcher::runRowsInOrder(ArrayRef<Operation *> ops, ArrayRef<Value>
     yielded.push_back(UpdateSliceOp::create(inner, loc, all, part, offsets, /*inBounds=*/true));
   }
   scf::YieldOp::create(inner, loc, yielded);
-  row.renameSymbols();
+  row.finish();
   mapEscaped(escaping, loop.getResults());
   return success();
 }

@@ -58,8 +58,20 @@ LogicalResult RowBuilder::ensure(Value inner) {
     return success();
   }
   if (Value all = scope.outer.lookupOrNull(inner); all && isa<RankedTensorType>(inner.getType())) {
-    batched.insert(all);
-    mapping.map(inner, all);
+    // Copies of what is the same for all rows: the one is as good.
+    auto copies = all.getDefiningOp<BroadcastOp>();
+    if (copies && copies.getInput().getType() == rowTypeOf(batch, inner.getType()) &&
+        !llvm::is_contained(copies.getDims(), 0)) {
+      mapping.map(inner, copies.getInput());
+      return success();
+    }
+    // The array may be read as what it is, too: a captured one that is also mapped. Hence a value of its own.
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(row.getParentBlock());
+    Value placeholder =
+        UnrealizedConversionCastOp::create(builder, inner.getLoc(), all.getType(), all).getResult(0);
+    batched[placeholder] = all;
+    mapping.map(inner, placeholder);
     return success();
   }
   // An index or a condition, or an array that exists within a row only, is computed in every loop that needs it.
@@ -99,14 +111,14 @@ LogicalResult RowBuilder::add(Operation *op) {
     repeatsSymbols = true;
   Operation *copy = builder.clone(*op, mapping);
   SmallVector<Value> results(copy->getResults());
-  if (failed(finish(copy, results)))
+  if (failed(rewrite(copy, results)))
     return failure();
   mapping.map(op->getResults(), results);
   return success();
 }
 
 // The copy of an op is of one row: arrays of all rows are replaced by what it reads of them.
-LogicalResult RowBuilder::finish(Operation *copy, SmallVectorImpl<Value> &results) {
+LogicalResult RowBuilder::rewrite(Operation *copy, SmallVectorImpl<Value> &results) {
   eraseAxis(copy, batch);
   SmallVector<Operation *> ops;
   copy->walk([&](Operation *op) { ops.push_back(op); });
@@ -132,9 +144,9 @@ FailureOr<Value> RowBuilder::replacementOf(Operation *op) {
                               "must reach a collective (V6) [E0706]";
   // An element, or a part, of a row is one of the array of all rows.
   bool readsWhole = isa<ExtractOp, SliceOp>(op) && batched.contains(op->getOperand(0));
-  for (OpOperand &operand : op->getOpOperands().drop_front(readsWhole ? 1 : 0))
-    if (batched.contains(operand.get()))
-      operand.set(rowOf(operand.get()));
+  for (OpOperand &operand : op->getOpOperands())
+    if (Value all = batched.lookup(operand.get()))
+      operand.set(readsWhole && operand.getOperandNumber() == 0 ? all : rowOf(all));
   OpBuilder at(op);
   if (auto extract = dyn_cast<ExtractOp>(op); extract && readsWhole) {
     extract.getIndicesMutable().assign(llvm::to_vector(llvm::concat<Value>(
@@ -167,11 +179,13 @@ Value RowBuilder::readPart(SliceOp op) {
 FailureOr<Value> RowBuilder::lookup(Value inner) {
   if (failed(ensure(inner)))
     return failure();
-  Value local = mapping.lookup(inner);
-  return batched.contains(local) ? rowOf(local) : local;
+  Value local = mapping.lookup(inner), all = batched.lookup(local);
+  return all ? rowOf(all) : local;
 }
 
-void RowBuilder::renameSymbols() {
+void RowBuilder::finish() {
+  for (auto [placeholder, all] : batched)
+    placeholder.getDefiningOp()->erase();
   if (!repeatsSymbols)
     return;
   SmallVector<Operation *> ops;
