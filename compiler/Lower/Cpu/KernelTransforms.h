@@ -19,8 +19,11 @@ void absorbFills(mlir::func::FuncOp function);
 mlir::linalg::GenericOp collapseLoops(mlir::OpBuilder &builder, mlir::linalg::GenericOp op,
                                       std::optional<unsigned> keep = std::nullopt);
 
-/// True for a product of two matrices that the runtime's library does best.
+/// True for a product of two matrices, or for many of them, that the runtime's library does best.
 bool isMatrixProduct(mlir::linalg::GenericOp op);
+
+/// For such an op, the condition under which a call of the library beats generated code; null when it always does.
+mlir::Value worthCalling(mlir::OpBuilder &builder, mlir::linalg::GenericOp op);
 
 /// Emits a call of the runtime's matrix product for an op of which isMatrixProduct is true.
 void emitMatrixProduct(mlir::OpBuilder &builder, mlir::linalg::GenericOp op);

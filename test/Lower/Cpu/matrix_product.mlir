@@ -41,3 +41,30 @@ func.func @integers(%m: index, %n: index, %a: tensor<?x?xi32> {bufferization.wri
   } -> tensor<?x?xi32>
   return %r : tensor<?x?xi32>
 }
+
+#x = affine_map<(b, h, t, c, d) -> (b, t, d)>
+#w = affine_map<(b, h, t, c, d) -> (d, h, c)>
+#y = affine_map<(b, h, t, c, d) -> (b, h, t, c)>
+
+// Many products at once are one call, with a table of the loops on the stack; small ones, of sizes known at run time, are
+// generated.
+// CHECK-LABEL: func.func @batch
+// CHECK: %[[PLAN:.*]] = llvm.alloca %{{.*}} x i64
+// CHECK: scf.if
+// CHECK: %[[OUTER:.*]] = arith.constant 2 : i32
+// CHECK: %[[SUMMED:.*]] = arith.constant 0 : i32
+// CHECK: llvm.call @pmap_rt_gemm_batch_f32(%[[PLAN]], %[[OUTER]], %[[SUMMED]]
+// CHECK: } else {
+// CHECK: arith.mulf {{.*}} : vector<16xf32>
+func.func @batch(%b: index, %t: index, %h: index, %c: index, %x: tensor<?x?x?xf32> {bufferization.writable = false}, %w: tensor<?x?x?xf32> {bufferization.writable = false}) -> tensor<?x?x?x?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%b, %h, %t, %c) : tensor<?x?x?x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  %r = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%x, %w : tensor<?x?x?xf32>, tensor<?x?x?xf32>) outs(%f : tensor<?x?x?x?xf32>) {
+  ^bb0(%in: f32, %in2: f32, %out: f32):
+    %0 = arith.mulf %in, %in2 : f32
+    %1 = arith.addf %out, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<?x?x?x?xf32>
+  return %r : tensor<?x?x?x?xf32>
+}
