@@ -31,6 +31,7 @@ struct Member {
   /// The number of the last collective arrived at. Even and odd ones use separate places: whoever is at number s + 2
   /// knows that all have read what was shown for s, because all have since arrived at s + 1.
   alignas(64) std::atomic<uint64_t> arrived{0};
+  std::atomic<int32_t> core{-1}; ///< Where it ran when it arrived last.
   uint64_t sequence = 0; ///< The owner's own count.
   uint64_t exchanges = 0;
   Arrival shown[2];
@@ -93,6 +94,8 @@ struct MapRun {
 
 private:
   GroupSet &makeSet(const int32_t *among, size_t length);
+  /// How long to spin for the others: not at all when one of them last ran on this thread's core, for it needs that.
+  double spinFor(const Group &group, int32_t place);
   void waitForArrivals(Group &group, int32_t place, const Arrival &arrival, uint64_t number);
   void checkLateness(Group &group, int32_t place, const Arrival &arrival, uint64_t number, double waited);
   bool allWait();
