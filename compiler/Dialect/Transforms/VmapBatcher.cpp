@@ -85,7 +85,8 @@ bool Batcher::touches(Operation *root) const {
 
 // An index or a condition of one row: computed where something in that row needs it.
 bool Batcher::isLazy(Operation *op) const {
-  return op->getNumResults() > 0 && !op->getNumRegions() && llvm::none_of(op->getResultTypes(), isTensor) &&
+  auto isScalar = [](Type type) { return type.isIndex() || type.isInteger(1); };
+  return op->getNumResults() > 0 && !op->getNumRegions() && llvm::all_of(op->getResultTypes(), isScalar) &&
          isMemoryEffectFree(op) && llvm::any_of(op->getResults(), [&](Value result) { return scope.varies(result); });
 }
 
