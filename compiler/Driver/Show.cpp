@@ -20,11 +20,17 @@ using sema::BoundName;
 /// The sizes of each function of the module, by function. What is bound in a function that was only checked has none.
 using NamesOfFunctions = std::map<mlir::Operation *, SizeNames>;
 
-std::string quoted(const std::vector<std::string> &names) {
+/// `"a", "b" and the rows of a vmap`; the axis of a vmap that the program does not name has a name with a dot.
+std::string showAxes(const std::vector<std::string> &names) {
   std::string text;
-  for (const std::string &name : names)
-    text += (text.empty() ? "\"" : ", \"") + name + "\"";
-  return text;
+  bool rows = false;
+  for (const std::string &name : names) {
+    if (name.find('.') != std::string::npos)
+      rows = true;
+    else
+      text += (text.empty() ? "\"" : ", \"") + name + "\"";
+  }
+  return text + (rows ? text.empty() ? "the rows of a vmap" : " and the rows of a vmap" : "");
 }
 
 /// `x: f32[n/data, d], a block of f32[n, d]; differs over "data"`
@@ -39,12 +45,13 @@ std::string describe(const BoundName &bound, const BoundName::Leaf &leaf, const 
     sizes.push_back(names->whole(size));
   std::string whole = names->show(leaf.dtype, sizes);
   text += local;
-  if (local != whole)
+  // What the devices share may have the size of a block, but is none.
+  if (local != whole && !leaf.vary.empty())
     text += ", a block of " + whole;
   if (leaf.onDevices)
     text += "; stays on the devices";
   else if (!leaf.vary.empty())
-    text += "; differs over " + quoted(leaf.vary);
+    text += "; differs over " + showAxes(leaf.vary);
   else if (!bound.axes.empty())
     text += "; the same on every device";
   return text;
@@ -64,8 +71,8 @@ public:
       return;
     auto function = functions.find(bound.entry);
     const SizeNames *names = function == functions.end() || bound.axesUnknown ? nullptr : &function->second;
-    for (const BoundName::Leaf &leaf : bound.leaves) {
-      Place &place = places[{bound.range.begin, bound.name + "." + leaf.name}];
+    for (auto [number, leaf] : llvm::enumerate(bound.leaves)) {
+      Place &place = places[{bound.range.begin, number}];
       std::string text = describe(bound, leaf, names);
       // What was only checked says less than what was also used.
       if (!names && !place.texts.empty())
@@ -102,7 +109,7 @@ private:
     std::vector<std::string> notes;
     uint32_t begin = file.lineStart(line);
     uint32_t end = line < file.lineCount() ? file.lineStart(line + 1) : static_cast<uint32_t>(file.text().size()) + 1;
-    for (auto it = places.lower_bound({begin, ""}); it != places.end() && it->first.first < end; ++it) {
+    for (auto it = places.lower_bound({begin, 0}); it != places.end() && it->first.first < end; ++it) {
       constexpr size_t kMost = 3;
       const auto &texts = it->second.texts;
       for (size_t i = 0; i < std::min(texts.size(), kMost); ++i) {
@@ -126,7 +133,7 @@ private:
 
   const SourceFile &file;
   const NamesOfFunctions &functions;
-  std::map<std::pair<uint32_t, std::string>, Place> places;
+  std::map<std::pair<uint32_t, size_t>, Place> places; // by position, and by leaf
   std::map<unsigned, std::vector<std::string>> facts;
 };
 

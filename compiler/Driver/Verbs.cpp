@@ -155,7 +155,8 @@ int checkFiles(const std::vector<std::string> &paths, const CompileOptions &opti
         if (compiler.transform(*module) && options.explain)
           compiler.lower(*module);
   if (!json) {
-    compiler.printExplanation();
+    if (!compiler.diagnostics.hasErrors())
+      compiler.printExplanation();
     return report(compiler);
   }
   if (options.explain)

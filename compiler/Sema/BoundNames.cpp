@@ -10,7 +10,7 @@ static BoundName::Leaf describe(Elaborator &e, StringRef name, const Value &leaf
   const auto *array = leaf.as<ArrayValue>();
   BoundName::Leaf described;
   described.name = name.str();
-  described.dtype = dtypeName(array->dtype);
+  described.dtype = dtypeName(e.dtypeOf(leaf).value_or(e.defaultDType(leaf)));
   described.shown = e.render(leaf);
   llvm::append_range(described.sizes, e.sizesOf(array->ssa));
   described.onDevices = e.isDistributed(leaf);

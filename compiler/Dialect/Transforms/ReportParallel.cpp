@@ -70,6 +70,18 @@ void placeInside(llvm::raw_ostream &os, Operation *op) {
     os << ", under a condition";
 }
 
+// The other lines of a fused collective, which is listed at the first.
+void otherLines(llvm::raw_ostream &os, Location location) {
+  SmallVector<unsigned> lines;
+  location->walk([&](Location part) {
+    if (auto place = dyn_cast<FileLineColLoc>(part); place && !llvm::is_contained(lines, place.getLine()))
+      lines.push_back(place.getLine());
+    return WalkResult::advance();
+  });
+  for (unsigned line : ArrayRef(lines).drop_front(lines.empty() ? 0 : 1))
+    os << ", with line " << line;
+}
+
 void reportCollective(CollectiveOp op, const SizeNames &names) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -88,6 +100,7 @@ void reportCollective(CollectiveOp op, const SizeNames &names) {
   }
   if (auto allReduce = dyn_cast<AllReduceOp>(op.getOperation()); allReduce && allReduce.getNumResults() > 1)
     os << " at once";
+  otherLines(os, op->getLoc());
   placeInside(os, op);
   if (allPartsNamed(op->getLoc(), kAddedByDerivative))
     os << ", added by a gradient";

@@ -27,7 +27,10 @@ std::string nameOf(Operation *op) {
       .Case("select", "where")
       .Cases({"maximumf", "maxnumf", "maxsi", "maxui"}, "maximum")
       .Cases({"minimumf", "minnumf", "minsi", "minui"}, "minimum")
-      .Cases({"andi", "ori", "xori", "shli", "shrsi", "shrui"}, "bits")
+      .Case("andi", "and")
+      .Case("ori", "or")
+      .Case("xori", "xor")
+      .Cases({"shli", "shrsi", "shrui"}, "shift")
       .Cases({"sitofp", "uitofp", "fptosi", "fptoui", "extf", "truncf", "extsi", "extui", "trunci"}, "convert")
       .Default("");
 }
