@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
 
 using namespace mlir;
 using namespace pmap;
@@ -14,7 +16,29 @@ using namespace pmap;
 #include "compiler/Dialect/IR/PmapEnums.cpp.inc"
 #include "compiler/Dialect/IR/PmapInterfaces.cpp.inc"
 
+namespace {
+
+// Folding puts constants at the start of a function. One whose type varies over the axis of a vmap means nothing outside.
+struct Folding : DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+  bool shouldMaterializeInto(Region *region) const final { return isa<VmapOp>(region->getParentOp()); }
+};
+
+} // namespace
+
+namespace {
+
+// A constant of a type that varies over the axis of a vmap exists inside of it alone: folding leaves it there.
+struct FoldWithinVmap : DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+  bool shouldMaterializeInto(Region *region) const final { return isa<VmapOp>(region->getParentOp()); }
+};
+
+} // namespace
+
 void PmapDialect::initialize() {
+  addInterfaces<FoldWithinVmap>();
+  addInterfaces<Folding>();
   registerAttributes();
   registerTypes();
   addOperations<
