@@ -3,15 +3,28 @@
 #include "compiler/Dialect/Transforms/Transforms.h"
 #include "compiler/Dialect/Transforms/VmapBatcher.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace pmap;
 
 namespace {
 
+// Folding moves constants to the start of the function, with the variance that they had in the region.
+void fetchConstants(VmapOp op, const Batch &batch) {
+  llvm::SetVector<Value> captures;
+  getUsedValuesDefinedAbove(op.getBody(), captures);
+  OpBuilder builder(op.getContext());
+  builder.setInsertionPointToStart(&op.getBody().front());
+  for (Value capture : captures)
+    if (batch.varies(capture))
+      replaceAllUsesInRegionWith(capture, builder.clone(*capture.getDefiningOp())->getResult(0), op.getBody());
+}
+
 LogicalResult removeWhole(VmapOp op, SymbolNames &names) {
   Batch batch{op.getAxisAttr(), *Size::parse(op.getSize())};
   Block &body = op.getBody().front();
+  fetchConstants(op, batch);
   llvm::DenseMap<Operation *, Size> sizeInMap = passSizeToMaps(op, names);
   IndexVariance variance(op);
   VmapScope scope(op.getAxisAttr(), variance, names);
