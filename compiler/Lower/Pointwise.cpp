@@ -204,6 +204,11 @@ static Value createElement(OpBuilder &b, Operation *op, ValueRange operands, Typ
     Type type = resultType;
     int64_t width = type.getIntOrFloatBitWidth();
     Value amount = operands[1], last = constant(type, width - 1), zero = constant(type, 0);
+    APInt known;
+    if (matchPattern(amount, m_ConstantInt(&known)) && known.ult(width)) {
+      OperationState state(loc, op->getName().getStringRef(), operands, resultType);
+      return b.create(state)->getResult(0);
+    }
     Value within = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule, amount, last);
     Value clamped = arith::SelectOp::create(b, loc, within, amount, last);
     if (isa<arith::ShRSIOp>(op))

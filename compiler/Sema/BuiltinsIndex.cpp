@@ -199,6 +199,7 @@ void sema::registerIndexBuiltins(BuiltinTable &table) {
 
 void sema::registerArrayBuiltins(BuiltinTable &table) {
   registerMakeBuiltins(table);
+  registerBitsBuiltins(table);
   registerMathBuiltins(table);
   registerReduceBuiltins(table);
   registerShapeBuiltins(table);

@@ -89,11 +89,6 @@ LoadedModule *Elaborator::importModule(const ast::ImportItem &import, LoadedModu
       }
     }
   bool isBeside = sys::fs::exists(beside);
-  // Modules of the language's library that are still to come.
-  if (!isBeside && library.empty() && !import.isPath && (import.module == "random" || import.module == "parallel")) {
-    error(Code::E0901, import.moduleRange, "the module `" + import.module + "` is not compiled by this version yet");
-    return nullptr;
-  }
   if (!isBeside && library.empty()) {
     Report report = error(Code::E0202, import.moduleRange, "no module '" + import.module + "' is found");
     if (import.module == "numpy" || import.module == "jax" || import.module == "math")

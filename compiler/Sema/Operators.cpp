@@ -216,6 +216,9 @@ Value Elaborator::binary(BinaryOp op, Value lhs, Value rhs, SourceRange range, S
     if (op == BinaryOp::Eq || op == BinaryOp::Ne)
       return Value::boolean((a == b) == (op == BinaryOp::Eq), range);
   }
+  const auto *leftType = lhs.as<TypeValue>(), *rightType = rhs.as<TypeValue>();
+  if (leftType && rightType && leftType->dtype && rightType->dtype && (op == BinaryOp::Eq || op == BinaryOp::Ne))
+    return Value::boolean((leftType->dtype == rightType->dtype) == (op == BinaryOp::Eq), range);
   if (lhs.is(ValueKind::Bool) && rhs.is(ValueKind::Bool) && (op == BinaryOp::Eq || op == BinaryOp::Ne))
     return Value::boolean((lhs.as<BoolValue>()->value == rhs.as<BoolValue>()->value) == (op == BinaryOp::Eq), range);
   if (numberOf(lhs) && numberOf(rhs)) {
@@ -506,6 +509,10 @@ template <typename SignedOp, typename UnsignedOp> static Value bitOperation(Call
   mlir::Value x = a->ssa, y = b->ssa;
   if (!isShift)
     return Value::array(emit.make<SignedOp>(x, y), a->dtype, c.range);
+  const auto *literal = c[1].as<IntValue>();
+  if (literal && literal->value >= 0 && literal->value < int64_t(dtypeBits(a->dtype)))
+    return Value::array(isSigned(a->dtype) ? emit.make<SignedOp>(x, y) : emit.make<UnsignedOp>(x, y), a->dtype,
+                        c.range);
   // A shift by the width or more gives what shifting step by step would: zeros, or the sign.
   double width = dtypeBits(a->dtype);
   mlir::Value tooFar = emit.cmpi(CmpIPredicate::uge, y, emit.constantLike(width, a->dtype, x));

@@ -1,4 +1,5 @@
-// Values that live split over devices, outside of any pmap (P5, P6): shard, shards, to_shards, gather, num_devices.
+// Values that live split over devices, outside of any pmap (P5, P6): shard, shards, to_shards, gather, to_device,
+// num_devices.
 
 #include "compiler/Sema/Parallel.h"
 
@@ -50,21 +51,22 @@ Value shard(CallContext &c) {
   return c.e.rebuild(c["x"], results);
 }
 
-/// gather(x): the whole on the host; nothing to do for what is already whole.
+/// gather(x): the whole on the host, nothing to do for what is already whole; gather(x, dst: k): on device k alone.
 Value gather(CallContext &c) {
-  if (c.has("dst"))
-    return notBuiltYet(c.e, c.rangeOf("dst"), "`dst:` of `gather`");
   if (insidePmap(c) || !c["x"] || c["x"].isError())
     return Value::error();
-  SmallVector<Value, 4> leaves, results;
-  c.e.flatten(c["x"], leaves);
-  for (const Value &leaf : leaves) {
-    Operand operand = Arguments(c).asArray(leaf);
-    if (!operand)
-      return Value::error();
-    results.push_back(Value::array(operand.ssa, operand.dtype, c.range));
-  }
-  return c.e.rebuild(c["x"], results);
+  if (!c.has("dst"))
+    return gatherAll(c.e, c["x"], c.range);
+  auto device = readDevice(c, "dst");
+  return device ? moveToDevice(c.e, c["x"], *device, c.range) : Value::error();
+}
+
+/// to_device(x, k): the value lives on device k alone.
+Value toDevice(CallContext &c) {
+  if (insidePmap(c) || !c["x"] || c["x"].isError())
+    return Value::error();
+  auto device = readDevice(c, "device");
+  return device ? moveToDevice(c.e, c["x"], *device, c.range) : Value::error();
 }
 
 /// shards(a, b, c): blocks that are already apart, one per device.
@@ -165,9 +167,62 @@ Value numDevices(CallContext &c) {
   return Value::size(Size::axis("devices"), c.range);
 }
 
-Value notYet(CallContext &c) { return notBuiltYet(c.e, c.range, "`" + c.builtin.name + "`"); }
-
 } // namespace
+
+bool sema::isOnOneDevice(DistType type) {
+  return type.getSpec().isReplicated() && type.getMesh().getDevices().size() == 1;
+}
+
+std::optional<int64_t> sema::readDevice(CallContext &c, StringRef parameter) {
+  auto device = Arguments(c).integer(c[parameter], "a device");
+  if (!device)
+    return std::nullopt;
+  if (*device < 0)
+    return c.e.error(Code::E0703, c.rangeOf(parameter),
+                     "devices are counted from 0: expected a number of at least 0, got " + std::to_string(*device));
+  return device;
+}
+
+/// Replaces every leaf of a nest; an error in one is one of the whole.
+static Value replaceLeaves(Elaborator &e, const Value &value, llvm::function_ref<Value(const Value &)> replace) {
+  SmallVector<Value, 4> leaves, results;
+  e.flatten(value, leaves);
+  for (const Value &leaf : leaves) {
+    results.push_back(replace(leaf));
+    if (results.back().isError())
+      return Value::error();
+  }
+  return e.rebuild(value, results);
+}
+
+Value sema::gatherAll(Elaborator &e, const Value &value, SourceRange range) {
+  return replaceLeaves(e, value, [&](const Value &leaf) {
+    Value whole = e.materialize(leaf);
+    const auto *array = whole.as<ArrayValue>();
+    return array ? Value::array(array->ssa, array->dtype, range) : Value::error();
+  });
+}
+
+Value sema::moveToDevice(Elaborator &e, const Value &value, int64_t device, SourceRange range) {
+  Mesh mesh;
+  mesh.axes = {"devices"};
+  mesh.sizes = {1};
+  mesh.devices = {device};
+  return replaceLeaves(e, value, [&](const Value &leaf) {
+    Value array = e.isDistributed(leaf) ? leaf : e.materialize(leaf);
+    const auto *data = array.as<ArrayValue>();
+    if (!data)
+      return Value::error();
+    auto dist = mlir::dyn_cast<DistType>(data->ssa.getType());
+    auto tensor = dist ? dist.getTensor() : mlir::cast<mlir::RankedTensorType>(data->ssa.getType());
+    auto type = DistType::get(&e.context, tensor, Spec::replicated(tensor.getRank()).attribute(&e.context),
+                              mesh.attribute(&e.context));
+    mlir::Value moved = data->ssa;
+    if (moved.getType() != type)
+      moved = MoveOp::create(e.builder, e.loc(range), type, moved);
+    return Value::array(moved, data->dtype, range);
+  });
+}
 
 void sema::registerDistributedBuiltins(BuiltinTable &table) {
   table.add("shard", "x, dim?, axis:?, mesh:?, devices:?", shard);
@@ -175,6 +230,5 @@ void sema::registerDistributedBuiltins(BuiltinTable &table) {
   table.add("shards", "*blocks", shards);
   table.add("to_shards", "x", toShards);
   table.add("num_devices", "", numDevices);
-  table.add("to_device", "x, device", notYet);
-  table.add("cmap", "f, in:?, out:?, dst:?, devices:?, chunk:?", notYet);
+  table.add("to_device", "x, device", toDevice);
 }

@@ -4,6 +4,7 @@
 #include "compiler/Sema/Elaborator.h"
 #include "compiler/Sema/Modules.h"
 #include "compiler/Sema/ProgramSignature.h"
+#include "compiler/Sema/SharedSamples.h"
 #include "mlir/IR/Verifier.h"
 
 using namespace llvm;
@@ -471,6 +472,8 @@ mlir::OwningOpRef<mlir::ModuleOp> elaborate(mlir::MLIRContext &context, const as
   elaborator.builder.setInsertionPointToEnd(into->getBody());
   LoadedModule *program = elaborator.load(module);
   elaborator.elaborateEntries(*program, *into);
+  if (!diagnostics.hasErrors())
+    warnOfSharedSamples(elaborator, *into);
   diagnostics.sortByPosition();
   if (diagnostics.hasErrors())
     return {};

@@ -2,6 +2,7 @@
 #include "compiler/Sema/Value.h"
 #include "compiler/Dialect/IR/PmapDialect.h"
 #include "compiler/Sema/Elaborator.h"
+#include "compiler/Sema/Parallel.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -113,7 +114,10 @@ static std::string renderWith(const Value &value, function_ref<std::string(Array
       for (auto [i, axis] : enumerate(vary))
         text += std::string(i ? ", \"" : "\"") + axis.getValue().str() + "\"";
     }
-    if (auto dist = dyn_cast<DistType>(array->ssa.getType())) {
+    auto dist = dyn_cast<DistType>(array->ssa.getType());
+    if (dist && isOnOneDevice(dist)) {
+      text += " on device " + std::to_string(dist.getMesh().getDevices().front());
+    } else if (dist) {
       text += " split by [";
       for (int64_t dim = 0; dim < dist.getSpec().getRank(); ++dim) {
         SmallVector<mlir::StringAttr> axes = dist.getSpec().getAxes(dim);
