@@ -103,3 +103,17 @@ func.func @hidden(%x: tensor<4xf32>) -> tensor<f32> {
   %e = pmap.extract %x[%i] : tensor<4xf32> -> tensor<f32>
   return %e : tensor<f32>
 }
+
+// -----
+// A permutation is reached by all or by none, too.
+!scalar = tensor<f32, #pmap.layout<[], ["a"]>>
+func.func @permute(%x: !scalar, %c: tensor<i1, #pmap.layout<[], ["a"]>>, %to: tensor<2xi32>, %fill: tensor<f32>) {
+  // expected-note @+1 {{what decides it is computed here}}
+  %b = pmap.to_bool %c : tensor<i1, #pmap.layout<[], ["a"]>>
+  // expected-note @+1 {{the condition is here}}
+  scf.if %b {
+    // expected-error @+1 {{a collective over 'a' under a condition that varies over 'a'}}
+    %0 = pmap.permute %x to %to fill %fill over ["b", "a"] : !scalar, tensor<2xi32>, tensor<f32> -> tensor<f32, #pmap.layout<[], ["a", "b"]>>
+  }
+  return
+}

@@ -125,6 +125,17 @@ func.func @parallel(%n: index, %x: tensor<?xf32, #pmap.layout<["n"], []>>) attri
       : (tensor<f32, #pmap.layout<[], ["a"]>>) -> tensor<f32, #pmap.layout<[], ["a"]>>
     // CHECK-NEXT: pmap.all_gather %[[S]] over ["a"] dim 0 :
     %v = pmap.all_gather %s over ["a"] dim 0 : tensor<f32, #pmap.layout<[], ["a"]>> -> tensor<?xf32, #pmap.layout<["@a"], []>>
+    // CHECK-NEXT: pmap.reduce_scatter %[[B]] over ["a"] dim 0 groups [array<i64: 0>, array<i64: 1>] :
+    %y = pmap.reduce_scatter %b over ["a"] dim 0 groups [array<i64: 0>, array<i64: 1>]
+      : tensor<?xf32, #pmap.layout<["n.1"], ["a"]>> -> tensor<?xf32, #pmap.layout<["n.1"], ["a"]>>
+    // CHECK-NEXT: pmap.all_to_all %[[B]] over ["a"] split 0 concat 0 :
+    %z = pmap.all_to_all %b over ["a"] split 0 concat 0
+      : tensor<?xf32, #pmap.layout<["n.1"], ["a"]>> -> tensor<?xf32, #pmap.layout<["n.1"], ["a"]>>
+    // CHECK-NEXT: %[[TO:.*]] = arith.constant dense<[1, 0]> : tensor<2xi32>
+    %to = arith.constant dense<[1, 0]> : tensor<2xi32>
+    // CHECK-NEXT: pmap.permute %[[B]] to %[[TO]] fill %[[T]] over ["a"] :
+    %p = pmap.permute %b to %to fill %t over ["a"]
+      : tensor<?xf32, #pmap.layout<["n.1"], ["a"]>>, tensor<2xi32>, tensor<f32> -> tensor<?xf32, #pmap.layout<["n.1"], ["a"]>>
     // CHECK-NEXT: pmap.widen %[[T]] : tensor<f32> to tensor<f32, #pmap.layout<[], ["a"]>>
     %w = pmap.widen %t : tensor<f32> to tensor<f32, #pmap.layout<[], ["a"]>>
     // CHECK-NEXT: pmap.yield %[[B]] :
