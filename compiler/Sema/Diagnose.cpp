@@ -96,9 +96,14 @@ static mlir::Value operandThatVaries(mlir::Operation *op, StringRef axis) {
 }
 
 void Elaborator::noteVariance(Report &report, mlir::Value value, StringRef axis) {
-  // An axis that has a dot in its name is that of a vmap without `axis:`, and a program cannot name it.
-  bool isRows = axis.contains('.');
-  std::string over = isRows ? "from row to row" : "over \"" + axis.str() + "\"";
+  bool isRows = false;
+  std::string over = "over \"" + axis.str() + "\"", origin = "split " + over;
+  for (const MeshContext &mesh : meshes)
+    if (mesh.isVmap && mesh.axes.front() == axis) {
+      isRows = true;
+      over = mesh.anonymous ? "from row to row" : over;
+      origin = mesh.anonymous ? "mapped by the vmap" : "mapped " + over;
+    }
   SourceRange last;
   for (int steps = 0; value && steps < 12; ++steps) {
     SourceRange range = rangeOf(value.getLoc());
@@ -110,10 +115,9 @@ void Elaborator::noteVariance(Report &report, mlir::Value value, StringRef axis)
       if (cause)
         report.note(range, "'" + text + "' varies " + over);
       else if (isa_and_nonnull<AxisIndexOp>(op))
-        report.note(range, "'" + text + "' differs between the devices of \"" + axis + "\"");
+        report.note(range, "'" + text + "' differs between the " + (isRows ? "rows" : "devices") + " of \"" + axis + "\"");
       else
-        report.note(range, "'" + text + "' is " + (isRows ? "mapped by the vmap" : "split " + over) +
-                               ", or depends on something that is");
+        report.note(range, "'" + text + "' is " + origin + ", or depends on something that is");
       last = range;
     }
     value = cause;

@@ -130,9 +130,10 @@ bool Elaborator::collectiveAllowed(ArrayRef<std::string> axes, SourceRange range
     for (const std::string &axis : axes) {
       if (!contains(region.vary, axis))
         continue;
+      bool isRows = any_of(meshes, [&](const MeshContext &mesh) { return mesh.isVmap && mesh.axes.front() == axis; });
       Report report = error(Code::E0706, range,
-                            "'" + name + "' over \"" + axis + "\" where devices along \"" + axis +
-                                "\" may disagree whether to run it: all of them must reach a collective");
+                            "'" + name + "' over \"" + axis + "\" where " + (isRows ? "rows" : "devices") + " along \"" +
+                                axis + "\" may disagree whether to run it: all of them must reach a collective");
       report.note(region.range, region.what + " varies over \"" + axis + "\"");
       if (region.cause)
         noteVariance(report, region.cause, axis);

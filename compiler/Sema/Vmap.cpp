@@ -324,8 +324,11 @@ Value VmapBuilder::run(ArrayRef<Value> arguments) {
     SmallVector<Value, 8> parts;
     e.flatten(argument, parts);
     for (auto [part, leaf] : llvm::zip(parts, rest))
-      if (leaf.input >= 0)
-        part = Value::array(body->getArgument(unsigned(leaf.input)), leaf.dtype, leaf.value.range());
+      if (leaf.input >= 0) {
+        mlir::BlockArgument row = body->getArgument(unsigned(leaf.input));
+        row.setLoc(e.loc(leaf.value.range()));
+        part = Value::array(row, leaf.dtype, leaf.value.range());
+      }
     rest = rest.drop_front(parts.size());
     inside.back() = e.rebuild(argument, parts);
   }
