@@ -134,6 +134,17 @@ mlir::Operation *meeting(mlir::Value widened, StringRef axis) {
   return nullptr;
 }
 
+/// The pmap or vmap around `op` that brings `axis`.
+mlir::Operation *bringerOf(mlir::Operation *op, mlir::StringAttr axis) {
+  for (mlir::Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp()) {
+    auto map = mlir::dyn_cast<MapOp>(parent);
+    auto vmap = mlir::dyn_cast<VmapOp>(parent);
+    if ((map && llvm::is_contained(map.getMesh().getAxes(), axis)) || (vmap && vmap.getAxisAttr() == axis))
+      return parent;
+  }
+  return nullptr;
+}
+
 //===--- The warning ------------------------------------------------------------------------------------------===//
 
 /// The first argument in the text of a call, `key` in `random.normal(key, [n])`; invalid where the text does not tell.
@@ -192,7 +203,9 @@ void sema::warnOfSharedSamples(Elaborator &e, mlir::ModuleOp module) {
         if (variesOver(op.getInput(), axis))
           continue;
         mlir::Operation *sample = findMarked(op.getInput(), kSample, axis);
-        if (!sample)
+        // One that was drawn outside is a value that all share, as initial weights are.
+        mlir::Operation *bringer = bringerOf(op, axis);
+        if (!sample || !bringer || !bringer->isProperAncestor(sample))
           continue;
         mlir::Operation *met = meeting(op, axis);
         if (!met || llvm::any_of(sample->getOperands(), [&](mlir::Value operand) {
