@@ -42,22 +42,24 @@ LogicalResult removeWhole(VmapOp op, SymbolNames &names) {
 
 // The positions of the rows and their number are those of all rows, whatever a chunk has of them.
 void passPositions(VmapOp op, const Batch &batch) {
-  OpBuilder builder(op);
-  Block &body = op.getBody().front();
-  Value positions = IotaOp::create(builder, op.getLoc(), makeTensorType(builder.getI32Type(), batch.size), 0);
-  op.getInputsMutable().append(positions);
-  Value position = body.addArgument(makeScalarType(builder.getI32Type(), batch.axis), op.getLoc());
+  for (Operation &nested : op.getBody().front())
+    replaceAxisSize(&nested, batch);
   SmallVector<AxisIndexOp> indices;
   op.walk([&](AxisIndexOp index) {
     if (index.getAxisAttr() == batch.axis)
       indices.push_back(index);
   });
+  if (indices.empty())
+    return;
+  OpBuilder builder(op);
+  Value positions = IotaOp::create(builder, op.getLoc(), makeTensorType(builder.getI32Type(), batch.size), 0);
+  op.getInputsMutable().append(positions);
+  Value position =
+      op.getBody().front().addArgument(makeScalarType(builder.getI32Type(), batch.axis), op.getLoc());
   for (AxisIndexOp index : indices) {
     index.replaceAllUsesWith(position);
     index.erase();
   }
-  for (Operation &nested : body)
-    replaceAxisSize(&nested, batch);
 }
 
 // The vmap of a part of the rows, at the builder's place.
