@@ -5,6 +5,7 @@
 #include "compiler/Driver/MlirDiagnostics.h"
 #include "compiler/Lower/Cpu/Codegen.h"
 #include "compiler/Pipeline/Cpu.h"
+#include "compiler/Pipeline/Cuda.h"
 #include "compiler/Pipeline/Transform.h"
 #include "compiler/Sema/Sema.h"
 #include "compiler/Syntax/Parser.h"
@@ -56,6 +57,12 @@ std::string standardLibraryFolder() { return installationFolder("stdlib"); }
 
 std::string CompileOptions::spelling() const {
   std::string text = "cpu=" + cpu + (precise ? " precise" : "") + (debug ? " debug" : "") + (tests ? " tests" : "");
+  if (gpu) {
+    // What NVIDIA's tools add to an object depends on whether they are there.
+    text += std::string(*gpu == GpuChoice::Auto ? " gpu=auto " : " gpu=cuda ") + findPtxas() + " " + findLibdevice();
+    for (const std::string &arch : archs)
+      text += " " + arch;
+  }
   for (const auto &[name, value] : sizes)
     text += " " + name + "=" + std::to_string(value);
   return text;
@@ -69,6 +76,7 @@ mlir::MLIRContext &Compiler::context() {
     mlir::DialectRegistry registry;
     registerDialects(registry);
     registerCpuDialects(registry);
+    registerCudaDialects(registry);
     // One thread: starting a pool costs more than it saves on programs of a page.
     mlirContext = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
     mlirContext->loadAllAvailableDialects();
@@ -150,6 +158,33 @@ std::vector<ProgramEntry> Compiler::entries(mlir::ModuleOp module) {
   return list;
 }
 
+bool Compiler::generate(mlir::ModuleOp module, llvm::ArrayRef<ProgramEntry> programEntries, llvm::StringRef name,
+                        CodegenOutput output, llvm::SmallVectorImpl<char> &bytes) {
+  // Both halves begin at linalg.
+  CudaProgram cuda;
+  if (options.gpu) {
+    mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+    if (!lowerToCuda(*copy, cuda, /*kernelsOnly=*/false))
+      return false;
+    cuda.host = std::move(copy);
+  }
+  if (!lowerToLlvm(module))
+    return false;
+  CpuTarget target;
+  std::string error;
+  resolveCpuTarget(options.cpu, target, error);
+  error = generateCode(module, target, output, bytes, [&](llvm::Module &code) {
+    std::string message = addProgramTable(code, programEntries, name);
+    if (message.empty() && options.gpu)
+      message = addCudaProgram(code, cuda, programEntries, *options.gpu);
+    return message;
+  });
+  if (error.empty())
+    return true;
+  diagnostics.error(Code::E1201, SourceRange(), "internal error: " + error).report();
+  return false;
+}
+
 std::optional<std::string> Compiler::emit(llvm::StringRef path, Stage stage) {
   auto ast = parse(path);
   if (!ast)
@@ -171,22 +206,21 @@ std::optional<std::string> Compiler::emit(llvm::StringRef path, Stage stage) {
     return std::nullopt;
   if (stage == Stage::Linalg)
     return print();
-  if (!lowerToLlvm(*module))
-    return std::nullopt;
-  CpuTarget target;
-  std::string error;
-  resolveCpuTarget(options.cpu, target, error);
+  if (stage == Stage::Ptx) {
+    CudaProgram program;
+    if (!lowerToCuda(*module, program, /*kernelsOnly=*/true))
+      return std::nullopt;
+    std::string text;
+    for (const KernelImage &image : program.images)
+      text += image.ptx;
+    return text;
+  }
   llvm::SmallVector<char> bytes;
   auto output = stage == Stage::Llvm       ? CodegenOutput::LlvmText
                 : stage == Stage::Assembly ? CodegenOutput::AssemblyText
                                            : CodegenOutput::Object;
-  std::string name = llvm::sys::path::stem(path).str();
-  error = generateCode(*module, target, output, bytes,
-                       [&](llvm::Module &m) { return addProgramTable(m, programEntries, name); });
-  if (!error.empty()) {
-    diagnostics.error(Code::E1201, SourceRange(), "internal error: " + error).report();
+  if (!generate(*module, programEntries, llvm::sys::path::stem(path), output, bytes))
     return std::nullopt;
-  }
   return std::string(bytes.begin(), bytes.end());
 }
 
@@ -195,18 +229,10 @@ std::unique_ptr<llvm::MemoryBuffer> Compiler::compile(const ast::Module &ast, ll
   if (!module)
     return nullptr;
   auto programEntries = entries(*module);
-  if (!transform(*module) || !lowerToLinalg(*module) || !lowerToLlvm(*module))
-    return nullptr;
-  CpuTarget target;
-  std::string error;
-  resolveCpuTarget(options.cpu, target, error);
   llvm::SmallVector<char> bytes;
-  error = generateCode(*module, target, CodegenOutput::Object, bytes,
-                       [&](llvm::Module &m) { return addProgramTable(m, programEntries, programName); });
-  if (!error.empty()) {
-    diagnostics.error(Code::E1201, SourceRange(), "internal error: " + error).report();
+  if (!transform(*module) || !lowerToLinalg(*module) ||
+      !generate(*module, programEntries, programName, CodegenOutput::Object, bytes))
     return nullptr;
-  }
   ++compilations;
   return llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(bytes.data(), bytes.size()), programName);
 }

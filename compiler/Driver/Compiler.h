@@ -2,7 +2,9 @@
 #pragma once
 
 #include "compiler/Driver/Explain.h"
+#include "compiler/Driver/CudaProgram.h"
 #include "compiler/Driver/ProgramTable.h"
+#include "compiler/Lower/Cpu/Codegen.h"
 #include "compiler/Support/Diagnostics.h"
 #include "compiler/Support/SourceFile.h"
 #include "compiler/Syntax/AST.h"
@@ -15,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +41,10 @@ struct CompileOptions {
   bool precise = false;
   /// Show MLIR's own messages, too.
   bool debug = false;
+  /// Code for GPUs besides the CPU's, and what the program then runs on.
+  std::optional<GpuChoice> gpu;
+  /// The architectures of GPUs to make code for.
+  std::vector<std::string> archs = {"sm_80", "sm_90", "sm_100"};
   /// Elaborate the `test` blocks instead of the entries.
   bool tests = false;
   /// Collect what `--explain` prints. A cached object explains nothing, so one is made even where the cache holds it.
@@ -48,7 +55,7 @@ struct CompileOptions {
 };
 
 /// The stages whose text `--emit` prints.
-enum class Stage { Ast, Pmap, Linalg, Llvm, Assembly, Object };
+enum class Stage { Ast, Pmap, Linalg, Llvm, Ptx, Assembly, Object };
 
 /// One compilation of one program. Errors are collected in `diagnostics`; whoever owns the compiler prints them.
 class Compiler {
@@ -95,6 +102,11 @@ private:
   mlir::MLIRContext &context();
   bool lowerToLinalg(mlir::ModuleOp module);
   bool lowerToLlvm(mlir::ModuleOp module);
+  /// The half of the program for GPUs, from linalg; `module` is used up. `kernelsOnly` stops at PTX.
+  bool lowerToCuda(mlir::ModuleOp module, CudaProgram &program, bool kernelsOnly);
+  /// Makes code of a module in linalg: of the CPU's half, and of the GPU's where the options ask for it.
+  bool generate(mlir::ModuleOp module, llvm::ArrayRef<ProgramEntry> programEntries, llvm::StringRef name,
+                CodegenOutput output, llvm::SmallVectorImpl<char> &bytes);
   std::unique_ptr<llvm::MemoryBuffer> compile(const ast::Module &module, llvm::StringRef programName);
   bool run(mlir::ModuleOp module, llvm::function_ref<void(mlir::OpPassManager &)> build, llvm::StringRef what);
 

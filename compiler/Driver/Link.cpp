@@ -116,6 +116,8 @@ std::string linkExecutable(llvm::StringRef object, llvm::StringRef output) {
   std::vector<std::string> command = {linker, std::string(objectFile.path), "-o", std::string(executable.path)};
   if (needsSymbol(object, "pmap_rt_gemm"))
     command.push_back(libraries + "/libpmaprt_blas.a");
+  if (needsSymbol(object, "pmap_cuda_"))
+    command.push_back(libraries + "/libpmaprt_cuda.a");
   command.push_back(libraries + "/libpmaprt.a");
   // The libraries that the runtime itself was built against, one line of linker flags written by the build.
   llvm::SmallVector<llvm::StringRef> flags;
@@ -125,6 +127,8 @@ std::string linkExecutable(llvm::StringRef object, llvm::StringRef output) {
   llvm::StringRef(flagsText).split(flags, ' ', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef flag : flags)
     command.push_back(flag.str());
+  if (needsSymbol(object, "pmap_cuda_"))
+    command.push_back("-ldl");
   command.push_back("-Wl,--gc-sections");
   command.push_back("-s");
 

@@ -9,6 +9,7 @@
 
 #include "pmap/program.h"
 
+#include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -81,25 +82,47 @@ mlir::OwningOpRef<mlir::ModuleOp> elaborateTests(Compiler &compiler, ast::Module
 } // namespace
 
 bool resolveTarget(llvm::StringRef name, Target &target, std::string &error) {
-  if (name == "auto" || name == "cpu") {
-    target = Target::Cpu;
-    return true;
-  }
-  if (name == "ref") {
-    target = Target::Reference;
-    return true;
-  }
-  if (name == "cuda")
-    error = "the target 'cuda' is not built yet; expected auto, cpu or ref";
-  else
-    error = ("unknown target '" + name + "'; expected auto, cpu or ref").str();
+  static constexpr std::pair<llvm::StringLiteral, Target> names[] = {
+      {"auto", Target::Auto}, {"cpu", Target::Cpu}, {"cuda", Target::Cuda}, {"ref", Target::Reference}};
+  for (auto &[known, meant] : names)
+    if (name == known) {
+      target = meant;
+      return true;
+    }
+  error = ("unknown target '" + name + "'; expected auto, cpu, cuda or ref").str();
   return false;
+}
+
+/// `pmapc run --target cuda`: the program's half for GPUs, by the part of the runtime that only such programs need.
+static int runOnGpus(const pmap_program &program, pmap_packed entry, ArgumentVector &argv) {
+  using Main = int32_t (*)(const pmap_program *, pmap_packed, int32_t, int32_t, char **);
+  auto main = reinterpret_cast<Main>(llvm::sys::DynamicLibrary::SearchForAddressOfSymbol("pmap_cuda_program_main"));
+  return main(&program, entry, /*cuda=*/1, argv.count(), argv.pointers.data());
+}
+
+/// Opens the part of the runtime for GPUs and looks for one. The message of a program that finds none, or "".
+static std::string openGpuRuntime() {
+  std::string error, library = runtimeLibraryFolder() + "/libpmaprt_cuda.so";
+  if (llvm::sys::DynamicLibrary::LoadLibraryPermanently(library.c_str(), &error))
+    return "error: cannot open the runtime for GPUs: " + error + "\n";
+  using Probe = int32_t (*)(char *, int64_t);
+  auto probe = reinterpret_cast<Probe>(llvm::sys::DynamicLibrary::SearchForAddressOfSymbol("pmap_cuda_probe"));
+  char problem[2048] = "";
+  return probe(problem, sizeof problem) > 0 ? "" : problem;
 }
 
 int runProgram(const std::string &path, const RunOptions &options, const std::vector<std::string> &arguments) {
   if (options.target == Target::Reference)
     return runReference(path, options, arguments);
-  Compiler compiler(options.compile);
+  RunOptions chosen = options;
+  if (options.target == Target::Cuda) {
+    if (std::string problem = openGpuRuntime(); !problem.empty()) {
+      llvm::errs() << problem;
+      return 2;
+    }
+    chosen.compile.gpu = GpuChoice::Cuda;
+  }
+  Compiler compiler(chosen.compile);
   auto object = compiler.object(path);
   if (!object)
     return report(compiler);
@@ -114,6 +137,8 @@ int runProgram(const std::string &path, const RunOptions &options, const std::ve
   std::string name = "pmapc run " + path;
   program.name = name.c_str();
   ArgumentVector argv(name, arguments);
+  if (options.target == Target::Cuda)
+    return runOnGpus(program, *static_cast<pmap_packed *>(loaded->lookup(cudaEntrySymbol)), argv);
   return pmap_program_main(&program, argv.count(), argv.pointers.data());
 }
 
@@ -140,7 +165,7 @@ int buildProgram(const std::string &path, const CompileOptions &options, const s
   auto object = compiler.object(path);
   if (!object)
     return report(compiler);
-  if (!needsSymbol(object->getBuffer(), "pmap_program_main"))
+  if (!needsSymbol(object->getBuffer(), options.gpu ? "pmap_cuda_program_main" : "pmap_program_main"))
     return fail("'" + path + "' has no `main` to build an executable of [E1003]");
   std::string error = linkExecutable(object->getBuffer(), output.empty() ? llvm::sys::path::stem(path) : output);
   return error.empty() ? 0 : fail(error, 1);

@@ -9,9 +9,9 @@
 
 namespace pmap {
 
-enum class Target { Cpu, Reference };
+enum class Target { Auto, Cpu, Cuda, Reference };
 
-/// Resolves `--target auto|cpu|cuda|ref`; sets `error` for a name that is none, and for one that this build cannot serve.
+/// Resolves `--target auto|cpu|cuda|ref`; sets `error` for a name that is none.
 bool resolveTarget(llvm::StringRef name, Target &target, std::string &error);
 
 struct RunOptions {

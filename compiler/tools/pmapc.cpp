@@ -20,12 +20,12 @@ using pmap::RunOptions;
 /// The flags of a compilation, as typed.
 struct CompileFlags {
   std::string target = "auto", cpu = "native";
-  std::vector<std::string> sizes;
+  std::vector<std::string> sizes, archs;
   bool precise = false, debug = false, explain = false;
 
   void addTo(CLI::App &app, bool withTarget) {
     if (withTarget)
-      app.add_option("--target", target, "what runs the program: auto, cpu, or ref (the reference evaluator)");
+      app.add_option("--target", target, "what runs the program: auto, cpu, cuda, or ref (the reference evaluator)");
     app.add_option("--cpu", cpu, "the CPU to compile for: native, x86-64-v3, x86-64-v4");
     app.add_option("-D", sizes, "fix a size at compile time: -D n=1024")->allow_extra_args(false);
     app.add_flag("--precise", precise, "libm instead of fast vector math");
@@ -33,11 +33,26 @@ struct CompileFlags {
     app.add_flag("--debug", debug, "show the messages of MLIR and LLVM in internal errors");
   }
 
+  void addArchs(CLI::App &app) {
+    app.add_option("--arch", archs, "architectures of GPUs to make code for: sm_80,sm_90,sm_100")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+  }
+
   /// Returns an error message, or "".
   std::string read(RunOptions &options) const {
     std::string error;
     if (!pmap::resolveTarget(target, options.target, error))
       return error;
+    std::string known;
+    for (const pmap::KernelArch &arch : pmap::kernelArchs())
+      known += (known.empty() ? "" : ", ") + std::string(arch.name);
+    for (const std::string &arch : archs)
+      if (std::none_of(pmap::kernelArchs().begin(), pmap::kernelArchs().end(),
+                       [&](const pmap::KernelArch &each) { return arch == each.name; }))
+        return "unknown architecture '" + arch + "'; expected some of " + known;
+    if (!archs.empty())
+      options.compile.archs = archs;
     options.compile.cpu = cpu;
     options.compile.precise = precise;
     options.compile.debug = debug;
@@ -72,7 +87,7 @@ struct SplitArguments {
 
 SplitArguments splitRunArguments(const std::vector<std::string> &arguments) {
   // The compiler's flags that take a value, and the program's.
-  static const char *const compilerValues[] = {"--target", "--cpu", "-D"};
+  static const char *const compilerValues[] = {"--target", "--cpu", "--arch", "-D"};
   static const char *const programValues[] = {"--devices", "--threads", "--timeout", "--profile", "-o", "--output"};
   static const char *const compilerFlags[] = {"--precise", "--debug", "--explain"};
   auto among = [](const std::string &text, auto &list) {
@@ -114,6 +129,7 @@ int runVerb(const std::vector<std::string> &arguments) {
   CLI::App app("Compiles a program (or finds it in the cache) and runs its main.", "pmapc run");
   CompileFlags flags;
   flags.addTo(app, /*withTarget=*/true);
+  flags.addArchs(app);
   app.footer("usage: pmapc run FILE [flags] [name=value ...] [-o result.npy]\n"
              "Flags of running (--devices N, --threads N, -o FILE, --timeout S, --time) and the inputs of a program:\n"
              "  pmapc run FILE --help");
@@ -155,7 +171,10 @@ int main2(int argc, char **argv) {
   auto *build = app.add_subcommand("build", "make an executable, or print a stage of the compilation");
   build->add_option("FILE", files)->required()->expected(1);
   build->add_option("-o,--output", output, "the executable, or the file for the stage's text");
-  build->add_option("--emit", emit, "ast, pmap, linalg, llvm, asm or obj");
+  build->add_option("--emit", emit, "ast, pmap, linalg, llvm, ptx, asm or obj");
+  auto *buildTarget =
+      build->add_option("--target", flags.target, "cpu (the default), cuda, or auto: what there is when it runs");
+  flags.addArchs(*build);
   flags.addTo(*build, /*withTarget=*/false);
 
   auto *check = app.add_subcommand("check", "report every error: types, sizes, variance");
@@ -214,12 +233,18 @@ int main2(int argc, char **argv) {
   if (build->parsed()) {
     static const std::map<std::string, pmap::Stage> stages = {
         {"ast", pmap::Stage::Ast},   {"pmap", pmap::Stage::Pmap},    {"linalg", pmap::Stage::Linalg},
-        {"llvm", pmap::Stage::Llvm}, {"asm", pmap::Stage::Assembly}, {"obj", pmap::Stage::Object}};
+        {"llvm", pmap::Stage::Llvm}, {"ptx", pmap::Stage::Ptx}, {"asm", pmap::Stage::Assembly}, {"obj", pmap::Stage::Object}};
+    if (options.target == pmap::Target::Reference)
+      return usageError("build makes programs for the targets cpu, cuda and auto, not ref");
+    if (options.target == pmap::Target::Cuda)
+      options.compile.gpu = pmap::GpuChoice::Cuda;
+    else if (options.target == pmap::Target::Auto && buildTarget->count() > 0)
+      options.compile.gpu = pmap::GpuChoice::Auto;
     std::optional<pmap::Stage> stage;
     if (!emit.empty()) {
       auto found = stages.find(emit);
       if (found == stages.end())
-        return usageError("--emit takes ast, pmap, linalg, llvm, asm or obj, got '" + emit + "'");
+        return usageError("--emit takes ast, pmap, linalg, llvm, ptx, asm or obj, got '" + emit + "'");
       stage = found->second;
     }
     return pmap::buildProgram(files.front(), options.compile, output, stage);
@@ -228,6 +253,8 @@ int main2(int argc, char **argv) {
     return pmap::showFile(files.front(), options.compile);
   if (check->parsed())
     return pmap::checkFiles(files, options.compile, json);
+  if (options.target == pmap::Target::Cuda)
+    return usageError("the target 'cuda' is for run and build; expected auto, cpu or ref");
   if (test->parsed())
     return pmap::testFiles(files, options, filter, devices);
   if (fmt->parsed())

@@ -8,6 +8,7 @@
 #include "compiler/Lower/Cuda/Placement.h"
 #include "compiler/Lower/RuntimeOps.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 using namespace mlir;
@@ -334,6 +335,30 @@ private:
   SmallVector<Operation *> replaced;
 };
 
+/// A permutation of dimensions, which the CPU's runtime does, is an elementwise op here. The permutation is a table in the
+/// program's code.
+void permuteByKernel(rt::CallOp call) {
+  auto address = call.getScalars()[2].getDefiningOp<LLVM::AddressOfOp>();
+  auto table = call->getParentOfType<ModuleOp>().lookupSymbol<LLVM::GlobalOp>(address.getGlobalName());
+  auto perm = llvm::to_vector(cast<DenseIntElementsAttr>(*table.getValue()).getValues<int32_t>());
+  OpBuilder builder(call);
+  auto type = cast<RankedTensorType>(call.getResult(0).getType());
+  unsigned rank = type.getRank();
+  // Dimension d of the result is dimension perm[d] of the source.
+  SmallVector<AffineExpr> source(rank);
+  for (unsigned dim = 0; dim < rank; ++dim)
+    source[perm[dim]] = builder.getAffineDimExpr(dim);
+  auto made = linalg::GenericOp::create(
+      builder, call.getLoc(), type, call.getInputs()[0], call.getOutputs()[0],
+      ArrayRef<AffineMap>{AffineMap::get(rank, 0, source, builder.getContext()), builder.getMultiDimIdentityMap(rank)},
+      SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
+      [](OpBuilder &inner, Location loc, ValueRange arguments) {
+        linalg::YieldOp::create(inner, loc, arguments[0]);
+      });
+  call.getResult(0).replaceAllUsesWith(made.getResult(0));
+  call.erase();
+}
+
 struct PlaceScalarsPass : PassWrapper<PlaceScalarsPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlaceScalarsPass)
   StringRef getArgument() const final { return "pmap-cuda-place-scalars"; }
@@ -346,6 +371,12 @@ struct PlaceScalarsPass : PassWrapper<PlaceScalarsPass, OperationPass<ModuleOp>>
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
+      SmallVector<rt::CallOp> permutations;
+      function.walk([&](rt::CallOp call) {
+        if (call.getCallee() == "pmap_rt_permute")
+          permutations.push_back(call);
+      });
+      llvm::for_each(permutations, permuteByKernel);
       if (touchesNoArray(function))
         function->setAttr(hostFunction, UnitAttr::get(&getContext()));
       else
