@@ -12,8 +12,8 @@ The program's comments hold the test, each directive on a line of its own (a lin
     # args --precise                 more arguments for `pmapc run`
     #| def f(x):                     lines of Python, run before the other directives: functions for their expressions
 
-Expressions see NumPy as `np`, a seeded generator `rng`, the inputs, `devices`, `finite_difference(f, x)`, and the names
-bound before them. Where a leaf depends on the number of devices its expression may say so through `devices`.
+Expressions see NumPy as `np`, a seeded generator `rng`, the inputs, `devices`, `finite_difference(f, x)`,
+`data(name)` (an array of examples/data), and the names bound before them. Where a leaf depends on the number of devices its expression may say so through `devices`.
 
 Every target and number of devices must give the expected values: the reference evaluator and the compiled program are
 compared with the oracle, never with their own output.
@@ -42,6 +42,12 @@ def finite_difference(f, x, step=1e-6):
         behind[position] -= step
         gradient[position] = (f(ahead) - f(behind)) / (2 * step)
     return gradient
+
+
+def data(name):
+    """An array of the examples."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    return np.load(os.path.join(here, "..", "..", "examples", "data", name + ".npy"))
 
 
 def from_bf16(array):
@@ -81,7 +87,8 @@ class Test:
     def evaluate(self, devices):
         """The inputs by name, and the expectations as (leaf, value, options)."""
         inputs = {}
-        names = {"np": np, "rng": np.random.default_rng(12345), "devices": devices, "finite_difference": finite_difference}
+        names = {"np": np, "rng": np.random.default_rng(12345), "devices": devices, "finite_difference": finite_difference,
+                 "data": data}
         exec(self.python, names)  # The code and the expressions are ours: they are part of the test.
         expected = []
         for kind, name, expression, options in self.steps:
