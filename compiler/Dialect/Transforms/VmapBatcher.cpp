@@ -100,7 +100,9 @@ LogicalResult Batcher::place(Operation *op, Pending &pending) {
       pending.rows.insert(op);
     return success();
   }
-  if (dependsOn(op, pending.rows)) {
+  // What is printed before an assert fails is seen.
+  bool followsPrint = isa<AssertOp>(op) && llvm::any_of(pending.rows, prints);
+  if (followsPrint || dependsOn(op, pending.rows)) {
     // A scalar computed from what a row's loop computes is best computed there.
     bool isScalar = (isElementwise(op) || isa<ExtractOp, FromIndexOp>(op)) &&
                     llvm::all_of(op->getResultTypes(), [](Type type) {
@@ -108,7 +110,7 @@ LogicalResult Batcher::place(Operation *op, Pending &pending) {
                       return tensor && tensor.getRank() == 0;
                     });
     bool stays = llvm::any_of(op->getResultTypes(), [&](Type type) { return scope.hasVaryingSizes(type); }) ||
-                 isa<PrintOp>(op);
+                 isa<PrintOp>(op) || followsPrint;
     (isScalar || stays ? pending.rows : pending.later).insert(op);
     return success();
   }
