@@ -2,7 +2,7 @@
 // the same threads. And what it costs to start a map and a loop.
 //
 //   collectives-bench [DEVICES] [MIB]            a table, arrays of 1 KiB to MIB MiB (default 2 and 256)
-//   collectives-bench [DEVICES] [MIB] --rows     `operation bytes microseconds`, for compare.py
+//   collectives-bench [DEVICES] [MIB] --rows     `operation bytes microseconds`, for bench/beside_mpi.py
 //
 // A size is that of every device's operand. Every result is checked. Times are medians; of one collective, the time is
 // that of its last device.
