@@ -71,7 +71,7 @@ private:
   void endLife(Value value, Block &block, DenseSet<OpOperand *> &consumed) {
     Operation *last = nullptr;
     OpOperand *handover = nullptr;
-    bool usedInside = false;
+    bool usedInside = false, retained = false;
     SmallVector<Value> aliases{value};
     DenseSet<Value> seen{value};
     while (!aliases.empty()) {
@@ -85,6 +85,10 @@ private:
             if (seen.insert(result).second)
               aliases.push_back(result);
         Operation *ancestor = block.findAncestorOpInBlock(*user);
+        bool takesReference = carriesBuffers(user) || (user->hasTrait<OpTrait::IsTerminator>() && handsOn(user));
+        // Where it is not handed over, another owner, that of a branch's result or of what a loop carries, gets a
+        // reference of its own and may keep it beyond its last use here.
+        retained |= takesReference;
         if (!last || last->isBeforeInBlock(ancestor)) {
           last = ancestor;
           handover = nullptr;
@@ -93,7 +97,7 @@ private:
         if (ancestor == last) {
           if (user != ancestor)
             usedInside = true;
-          else if ((carriesBuffers(user) || (user->hasTrait<OpTrait::IsTerminator>() && handsOn(user))) && !handover)
+          else if (takesReference && !handover)
             handover = &use;
         }
       }
@@ -107,7 +111,7 @@ private:
       last = last->getPrevNode();
     }
     auto alloc = value.getDefiningOp<memref::AllocOp>();
-    if (alloc && moveToStack(alloc))
+    if (alloc && !retained && moveToStack(alloc))
       return;
     if (last)
       builder.setInsertionPointAfter(last);

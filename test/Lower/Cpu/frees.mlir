@@ -88,3 +88,23 @@ func.func @shape_of_reshape(%n: index) -> memref<?x?xf32> {
   %r = memref.reshape %a(%s) : (memref<?xf32>, memref<2xindex>) -> memref<?x?xf32>
   return %r : memref<?x?xf32>
 }
+
+// A small buffer whose reference a branch takes stays off the stack: the branch's result outlives the function.
+// CHECK-LABEL: func.func @small_branch
+// CHECK-NOT: memref.alloca
+// CHECK: %[[A:.*]] = memref.alloc() : memref<3xf32>
+// CHECK: scf.if
+// CHECK: llvm.call @pmap_rt_retain
+// CHECK: memref.dealloc %[[A]]
+func.func @small_branch(%c: i1, %x: memref<3xf32>) -> memref<3xf32> {
+  %a = memref.alloc() : memref<3xf32>
+  memref.copy %x, %a : memref<3xf32> to memref<3xf32>
+  %r = scf.if %c -> (memref<3xf32>) {
+    scf.yield %a : memref<3xf32>
+  } else {
+    %b = memref.alloc() : memref<3xf32>
+    memref.copy %x, %b : memref<3xf32> to memref<3xf32>
+    scf.yield %b : memref<3xf32>
+  }
+  return %r : memref<3xf32>
+}
