@@ -21,7 +21,9 @@ Value pmap::tangentOrZeros(OpBuilder &builder, Value tangent, Value primal) {
 LogicalResult pmap::applyToTangents(Operation *op, OpBuilder &builder, ArrayRef<Value> tangents, Tangents &results) {
   SmallVector<Value> operands(op->getOperands());
   for (auto [operand, tangent] : llvm::zip_equal(operands, tangents))
-    if (auto type = dyn_cast<RankedTensorType>(operand.getType()); type && isa<FloatType>(type.getElementType()))
+    if (tangent) // a distributed value's too
+      operand = tangent;
+    else if (auto type = dyn_cast<RankedTensorType>(operand.getType()); type && isa<FloatType>(type.getElementType()))
       operand = tangentOrZeros(builder, tangent, operand);
   Operation *copy = builder.clone(*op);
   copy->setOperands(operands);

@@ -118,10 +118,14 @@ LogicalResult Backward::pullCheckpoint(CheckpointOp op, OpBuilder &builder, Cota
   CotangentMap local(builder, names);
   Block &body = op.getBody().front();
   SmallVector<Operation *> copies = cloneForRecomputation(body, builder, mapping, names);
+  // The copy of the terminator keeps track of the values while ops are replaced.
+  Operation *yield = builder.clone(*body.getTerminator(), mapping);
   prepareForward(copies, roots, names);
+  SmallVector<Value> yielded(yield->getOperands());
+  yield->erase();
   spread(copies);
-  for (auto [yielded, seed] : llvm::zip_equal(body.getTerminator()->getOperands(), cotangentsOf(op, cotangents)))
-    if (Value value = mapping.lookupOrDefault(yielded); isActive(value))
+  for (auto [value, seed] : llvm::zip_equal(yielded, cotangentsOf(op, cotangents)))
+    if (isActive(value))
       local.add(loc, value, seed);
   if (failed(run(copies, builder, local)))
     return failure();
