@@ -209,6 +209,49 @@ bool Batcher::batchExtract(ExtractOp op) {
   return true;
 }
 
+// Every row looks up its own part of an array that is the same for all: `table[i]` is a gather, whose derivative is a
+// scatter. The gather checks the indices as the row would.
+bool Batcher::batchLookup(SliceOp op) {
+  Value input = op.getInput();
+  if (auto widen = input.getDefiningOp<WidenOp>())
+    input = widen.getInput();
+  if (scope.varies(input))
+    return false;
+  std::optional<int64_t> dim;
+  for (auto [position, offset] : llvm::enumerate(op.getOffsets())) {
+    if (!scope.varies(offset))
+      continue;
+    if (dim)
+      return false;
+    dim = position;
+  }
+  auto type = cast<RankedTensorType>(op.getType());
+  auto check = dim ? op.getOffsets()[*dim].getDefiningOp<CheckedIndexOp>() : CheckedIndexOp();
+  auto index = check ? check.getIndex().getDefiningOp<ToIndexOp>() : ToIndexOp();
+  Value places = index ? scope.outer.lookupOrNull(index.getInput()) : Value();
+  if (!places || type.getDimSize(*dim) != 1 || scope.varies(check.getSize()))
+    return false;
+
+  Location loc = op.getLoc();
+  Value table = scope.outer.lookupOrDefault(input);
+  auto tableType = cast<RankedTensorType>(table.getType());
+  SmallVector<Size> sizes = sizesOf(batch.rowType(type));
+  sizes[*dim] = sizeOf(tableType, *dim);
+  SmallVector<Value> offsets;
+  for (auto [position, offset] : llvm::enumerate(op.getOffsets()))
+    offsets.push_back(static_cast<int64_t>(position) == *dim ? arith::ConstantIndexOp::create(builder, loc, 0).getResult()
+                                                             : scope.outer.lookupOrDefault(offset));
+  Value part = SliceOp::create(builder, loc, withSizes(tableType, sizes), table, offsets, op.getStrides(), op.getInBounds());
+  Value found = GatherOp::create(builder, check.getLoc(), part, places, *dim, index.getIsUnsigned());
+  SmallVector<int64_t> perm = {*dim};
+  for (int64_t other = 0; other < type.getRank(); ++other)
+    if (other != *dim)
+      perm.push_back(other);
+  found = TransposeOp::create(builder, loc, found, perm);
+  scope.outer.map(op.getResult(), ReshapeOp::create(builder, loc, batch.outerType(type), found).getResult());
+  return true;
+}
+
 Batcher::Outcome Batcher::batchByRule(BatchableOp op) {
   SmallVector<Value> operands, results;
   for (Value operand : op->getOperands())
@@ -244,6 +287,8 @@ Batcher::Outcome Batcher::batchOp(Operation *op) {
     if (batchByRule(rule) == Outcome::Done)
       return Outcome::Done;
   if (auto extract = dyn_cast<ExtractOp>(op); extract && batchExtract(extract))
+    return Outcome::Done;
+  if (auto slice = dyn_cast<SliceOp>(op); slice && batchLookup(slice))
     return Outcome::Done;
   if (auto collective = dyn_cast<CollectiveOp>(op);
       collective && llvm::is_contained(collective.getCollectiveAxes(), scope.axis)) {

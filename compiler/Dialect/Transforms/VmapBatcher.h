@@ -70,6 +70,7 @@ private:
   void batchElementwise(mlir::Operation *op);
   void batchAssert(AssertOp op);
   bool batchExtract(ExtractOp op);
+  bool batchLookup(SliceOp op);
   void repeat(mlir::Operation *op);
   mlir::Value rowsOf(mlir::Value inner);
 
