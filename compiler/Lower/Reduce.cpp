@@ -316,8 +316,15 @@ void Translator::translateDot(DotOp op) {
       maps.push_back(side->map);
     }
   SmallVector<OpFoldResult> resultSizes = mixedSizes(resultType, loc);
-  Value zero = arith::ConstantOp::create(b, loc, cast<TypedAttr>(b.getZeroAttr(running)));
-  Value init = linalg::FillOp::create(b, loc, zero, empty(loc, resultSizes, running)).getResult(0);
+  // Without a contracted dimension nothing is summed: it is an elementwise product.
+  bool sums = !loops.reduced.empty();
+  Value init = empty(loc, resultSizes, sums ? running : element);
+  if (sums) {
+    Value zero = arith::ConstantOp::create(b, loc, cast<TypedAttr>(b.getZeroAttr(running)));
+    init = linalg::FillOp::create(b, loc, zero, init).getResult(0);
+  } else {
+    running = element;
+  }
   maps.push_back(resultMap);
   Value result =
       linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps, loops.iterators(),
@@ -325,9 +332,10 @@ void Translator::translateDot(DotOp op) {
                                   unsigned input = 0;
                                   Value l = widen(builder, at, lhs.isScalar() ? lhs.base : elements[input++], running);
                                   Value r = widen(builder, at, rhs.isScalar() ? rhs.base : elements[input++], running);
-                                  Value product = combine(builder, at, ReductionKind::Prod, l, r);
-                                  linalg::YieldOp::create(
-                                      builder, at, combine(builder, at, ReductionKind::Sum, elements.back(), product));
+                                  Value value = combine(builder, at, ReductionKind::Prod, l, r);
+                                  if (sums)
+                                    value = combine(builder, at, ReductionKind::Sum, elements.back(), value);
+                                  linalg::YieldOp::create(builder, at, value);
                                 })
           .getResult(0);
   if (resultType.getRank() == 0) {
