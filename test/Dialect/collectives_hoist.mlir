@@ -126,6 +126,31 @@ func.func @stays(%x: !scalar, %h: !half, %init: tensor<f32>, %hinit: tensor<bf16
   return %0#0, %0#1, %0#2, %0#3 : tensor<f32>, tensor<f32>, tensor<bf16>, tensor<f32>
 }
 
+// P5: what no trip changes goes to the devices once.
+!whole = !pmap.dist<tensor<4xf32>, #pmap.spec<[["a"]]>, #pmap.mesh<["a"], [2]>>
+// CHECK-LABEL: func.func @movement
+// CHECK-SAME: %[[X:[^:]*]]: tensor<4xf32>, %[[Y:[^:]*]]: tensor<4xf32>
+func.func @movement(%x: tensor<4xf32>, %y: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  // CHECK: pmap.move %[[X]]
+  // CHECK: scf.for {{.*}} iter_args(%[[A:.*]] = %[[Y]])
+  // CHECK-NOT: pmap.move %[[X]]
+  // CHECK: pmap.move %[[A]]
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %y) -> (tensor<4xf32>) {
+    %1 = pmap.move %x : tensor<4xf32> to !whole
+    %2 = pmap.move %a : tensor<4xf32> to !whole
+    %3 = pmap.map <["a"], [2]> sizes() [] (%1, %2) : (!whole, !whole) -> !whole {
+    ^bb0(%b: tensor<2xf32, #pmap.layout<["2"], ["a"]>>, %c: tensor<2xf32, #pmap.layout<["2"], ["a"]>>):
+      %5 = arith.addf %b, %c : tensor<2xf32, #pmap.layout<["2"], ["a"]>>
+      pmap.yield %5 : tensor<2xf32, #pmap.layout<["2"], ["a"]>>
+    }
+    %4 = pmap.move %3 : !whole to tensor<4xf32>
+    scf.yield %4 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
 // A size that the loop binds is not known before it.
 // CHECK-LABEL: func.func @size_of_the_loop
 func.func @size_of_the_loop(%x: !scalar, %n: index) {

@@ -30,24 +30,6 @@ func.func @unknown(%x: tensor<f32, #pmap.layout<[], ["a"]>>) -> tensor<f32, #pma
 }
 
 // -----
-!whole = !pmap.dist<tensor<4xf32>, #pmap.spec<[["a"]]>, #pmap.mesh<["a"], [2]>>
-func.func @distributed_loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %v, %g = pmap.grad (%x as %a : tensor<4xf32>) wrt [0] {
-    %0 = pmap.move %a : tensor<4xf32> to !whole
-    // expected-error @+1 {{no derivative is known for a loop that carries distributed values; put the loop inside the pmap [E0812]}}
-    %1 = scf.for %i = %c0 to %n step %c1 iter_args(%y = %0) -> (!whole) {
-      scf.yield %y : !whole
-    }
-    %2 = pmap.move %1 : !whole to tensor<4xf32>
-    %3 = pmap.reduce sum %2 dims [0] : tensor<4xf32> -> tensor<f32>
-    pmap.yield %3 : tensor<f32>
-  } : tensor<f32>, tensor<4xf32>
-  return %g : tensor<4xf32>
-}
-
-// -----
 // A while that no gradient goes through is none of the derivative's business.
 func.func @while_of_constants(%x: tensor<f32>) -> tensor<f32> {
   %one = arith.constant dense<1.0> : tensor<f32>

@@ -45,9 +45,7 @@ LogicalResult Backward::pullFor(scf::ForOp loop, OpBuilder &builder, CotangentMa
   Location loc = loop.getLoc();
   size_t own = ownResults(loop);
   if (own == loop.getNumResults())
-    return loop.emitError()
-           << "no derivative is known for a loop that carries distributed values; put the loop inside the "
-              "pmap [E0812]";
+    return loop.emitError() << "a loop that carries neither arrays nor distributed values has no derivative";
 
   SmallVector<Value> captures = activeCaptures(loop);
   SmallVector<size_t> wanted;
@@ -71,7 +69,10 @@ LogicalResult Backward::pullFor(scf::ForOp loop, OpBuilder &builder, CotangentMa
   mapping.map(loop.getInductionVar(), inductionOf(inner, loop, trip));
   Kept kept;
   for (auto [value, stack] : llvm::zip_equal(stackedValues(loop), loop.getResults().drop_front(own))) {
-    Value loaded = load(inner, loc, stack, cast<RankedTensorType>(value.getType()), trip);
+    auto dist = dyn_cast<DistType>(value.getType());
+    Value loaded = load(inner, loc, stack, dist ? dist.getTensor() : cast<RankedTensorType>(value.getType()), trip);
+    if (dist)
+      loaded = MoveOp::create(inner, loc, dist, loaded);
     if (isa<BlockArgument>(value))
       mapping.map(value, loaded);
     else

@@ -4,6 +4,8 @@
 // - A sum over devices that is only added up over the trips (or a maximum of maxima) is done after the loop: each device
 //   adds up its own, psum(a) + psum(b) = psum(a + b).
 //
+// Movements of values that no trip changes (P5) leave loops in the first way.
+//
 // The devices agree on the trip count, or the collective could not be inside (V6), so all of them do it once, also when
 // there is no trip at all: then it combines what nobody reads, or zeros.
 #include "compiler/Dialect/IR/Emit.h"
@@ -29,7 +31,7 @@ bool collectInvariant(Operation *op, Region &region, SetVector<Operation *> &nee
   if (needed.contains(op))
     return true;
   // What types mention must be bound outside as well; the ops of the dialect know.
-  bool speculatable = isa<CollectiveOp>(op)
+  bool speculatable = isa<CollectiveOp, MoveOp>(op)
                           ? speculatabilityWhereSizesAreKnown(op) == Speculation::Speculatable
                           : op->getNumRegions() == 0 && isMemoryEffectFree(op) && isSpeculatable(op);
   if (!speculatable || op->getParentRegion() != &region)
@@ -46,22 +48,22 @@ bool collectInvariant(Operation *op, Region &region, SetVector<Operation *> &nee
 
 bool isLoop(Operation *op) { return isa<scf::ForOp, scf::WhileOp, ForEachOp>(op); }
 
-// Moves the invariant collectives of a loop, and what they are computed from, before it. A permutation stays: it checks
+// Moves the invariant collectives and movements of a loop, and what they are computed from, before it. A permutation stays: it checks
 // its destinations, and a loop without trips must not fail.
 void hoistInvariant(Operation *loop) {
   for (Region &region : loop->getRegions()) {
     if (!region.hasOneBlock())
       continue;
-    SmallVector<Operation *> collectives;
+    SmallVector<Operation *> movable;
     for (Operation &op : region.front())
-      if (isa<CollectiveOp>(op) && !isa<PermuteOp>(op))
-        collectives.push_back(&op);
-    for (Operation *collective : collectives) {
+      if (isa<CollectiveOp, MoveOp>(op) && !isa<PermuteOp>(op))
+        movable.push_back(&op);
+    for (Operation *op : movable) {
       SetVector<Operation *> needed;
-      if (!collectInvariant(collective, region, needed))
+      if (!collectInvariant(op, region, needed))
         continue;
-      for (Operation *op : needed)
-        op->moveBefore(loop);
+      for (Operation *each : needed)
+        each->moveBefore(loop);
     }
   }
 }

@@ -72,11 +72,19 @@ void setOwnResults(Operation *op, unsigned count) {
 
 //===- Loops ----------------------------------------------------------------------------------------------------===//
 
-// Adds to `stack` the value of one trip.
+// The tensor type of a value, of the whole of a distributed one.
+RankedTensorType wholeType(Value value) {
+  auto dist = dyn_cast<DistType>(value.getType());
+  return dist ? dist.getTensor() : cast<RankedTensorType>(value.getType());
+}
+
+// Adds to `stack` the value of one trip. There are no stacks of blocks: a distributed value is gathered.
 Value store(OpBuilder &builder, Location loc, Value stack, Value value, Value trip) {
   SmallVector<Size> sizes = sizesOf(value.getType());
   sizes.insert(sizes.begin(), Size(1));
-  auto type = cast<RankedTensorType>(value.getType());
+  RankedTensorType type = wholeType(value);
+  if (value.getType() != type)
+    value = MoveOp::create(builder, loc, type, value);
   Value row = ReshapeOp::create(builder, loc, withSizes(type, sizes), value);
   SmallVector<Value> offsets = zeroOffsets(builder, loc, sizes.size());
   offsets[0] = trip;
@@ -122,7 +130,7 @@ scf::ForOp keepInLoop(scf::ForOp loop, SymbolNames &names) {
   for (Value value : kept) {
     SmallVector<Size> sizes = sizesOf(value.getType());
     sizes.insert(sizes.begin(), trips.size);
-    inits.push_back(splat(builder, loc, withSizes(cast<RankedTensorType>(value.getType()), sizes), 0));
+    inits.push_back(splat(builder, loc, withSizes(wholeType(value), sizes), 0));
   }
   auto keeping = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), inits);
   keeping->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
@@ -245,7 +253,7 @@ public:
             prepare(&nested, inner);
           }
     auto loop = dyn_cast<scf::ForOp>(op);
-    if (loop && llvm::all_of(loop.getResultTypes(), llvm::IsaPred<RankedTensorType>))
+    if (loop && llvm::all_of(loop.getResultTypes(), llvm::IsaPred<RankedTensorType, DistType>))
       op = keepInLoop(loop, names);
     else if (auto branch = dyn_cast<scf::IfOp>(op))
       op = keepInBranches(branch);
@@ -284,7 +292,9 @@ SmallVector<Value> pmap::stackedValues(scf::ForOp loop) {
   SmallVector<Value> values;
   for (Value yielded : loop.getYieldedValues().drop_front(ownResults(loop))) {
     auto row = yielded.getDefiningOp<UpdateSliceOp>().getUpdate().getDefiningOp<ReshapeOp>();
-    values.push_back(row.getInput());
+    // What is distributed was gathered to be stacked.
+    auto gathered = row.getInput().getDefiningOp<MoveOp>();
+    values.push_back(gathered && isa<DistType>(gathered.getInput().getType()) ? gathered.getInput() : row.getInput());
   }
   return values;
 }
