@@ -159,16 +159,25 @@ AllReduceOp fuse(AllReduceOp first, AllReduceOp second, ArrayRef<Operation *> be
   return fused;
 }
 
-bool fuseOnce(Block &block) {
-  SmallVector<AllReduceOp> ops(block.getOps<AllReduceOp>());
-  for (auto [i, first] : llvm::enumerate(ops))
-    for (AllReduceOp second : ArrayRef(ops).drop_front(i + 1))
-      if (fusable(first, second))
-        if (auto between = dependentsBetween(first, second)) {
-          fuse(first, second, *between);
-          return true;
-        }
-  return false;
+// Each all_reduce takes in all earlier ones that can wait for it.
+void fuseIn(Block &block) {
+  SmallVector<AllReduceOp> earlier;
+  for (AllReduceOp op : SmallVector<AllReduceOp>(block.getOps<AllReduceOp>())) {
+    for (size_t i = 0; i < earlier.size();) {
+      AllReduceOp first = earlier[i];
+      // What needed one that was taken in has moved behind.
+      std::optional<SmallVector<Operation *>> between;
+      if (fusable(first, op) && first->isBeforeInBlock(op))
+        between = dependentsBetween(first, op);
+      if (!between) {
+        ++i;
+        continue;
+      }
+      op = fuse(first, op, *between);
+      earlier.erase(earlier.begin() + i);
+    }
+    earlier.push_back(op);
+  }
 }
 
 struct FuseCollectivesPass : PassWrapper<FuseCollectivesPass, OperationPass<ModuleOp>> {
@@ -178,10 +187,7 @@ struct FuseCollectivesPass : PassWrapper<FuseCollectivesPass, OperationPass<Modu
 
   void runOnOperation() override {
     mergeEqualCollectives(getOperation());
-    getOperation()->walk([](Block *block) {
-      while (fuseOnce(*block)) {
-      }
-    });
+    getOperation()->walk([](Block *block) { fuseIn(*block); });
   }
 };
 

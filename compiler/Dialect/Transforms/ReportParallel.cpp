@@ -78,8 +78,10 @@ void otherLines(llvm::raw_ostream &os, Location location) {
       lines.push_back(place.getLine());
     return WalkResult::advance();
   });
-  for (unsigned line : ArrayRef(lines).drop_front(lines.empty() ? 0 : 1))
-    os << ", with line " << line;
+  if (lines.size() < 2)
+    return;
+  os << (lines.size() == 2 ? ", with line " : ", with lines ");
+  llvm::interleaveComma(ArrayRef(lines).drop_front(), os);
 }
 
 void reportCollective(CollectiveOp op, const SizeNames &names) {

@@ -46,7 +46,20 @@ Size SizeNames::whole(const Size &local) const {
 }
 
 std::string SizeNames::show(const Size &size) const {
-  return size
+  // Blocks of all devices together are the whole: `@a*n.1` is `n`.
+  Size together = size.substitute([&](StringRef symbol) -> std::optional<Size> {
+    auto it = locals.find(symbol);
+    if (it == locals.end())
+      return std::nullopt;
+    Size devices(1);
+    SmallVector<StringRef> axes;
+    StringRef(it->second.axes).split(axes, '*', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+    for (StringRef axis : axes)
+      devices *= Size::axis(axis);
+    return Size::exactQuotient(it->second.outside, devices);
+  });
+  bool needsNoAxis = llvm::none_of(together.symbols(), [](const std::string &name) { return name[0] == '@'; });
+  return (needsNoAxis ? together : size)
       .substitute([&](StringRef symbol) -> std::optional<Size> {
         auto it = locals.find(symbol);
         if (it == locals.end())
