@@ -6,6 +6,7 @@ import sys
 import numpy as np
 from common import check, inputs, run
 from digits import accuracy, is_test, train
+from threefry import key, permutation, split
 
 EXAMPLE = sys.argv[3]
 LEAVES = ["hidden.w", "hidden.b", "output.w", "output.b"]
@@ -19,7 +20,7 @@ def model_of(result):
 
 batch, epochs = 96, 3
 steps = len(train_rows) // batch
-order = train_rows[(np.arange(len(train_rows)) * 619) % len(train_rows)][: steps * batch].reshape(steps, batch)
+order = train_rows[permutation(split(key(0))[1], len(train_rows))][: steps * batch].reshape(steps, batch)
 start = model_of(run(EXAMPLE, "cpu", 1, [*files, "epochs=0"]))
 expected, losses, right = train(start, [order] * epochs, lr=0.003)
 one = run(EXAMPLE, "cpu", 1, [*files, f"epochs={epochs}"])
@@ -34,8 +35,8 @@ for devices in (2, 3, 4, 8):
         check(f"{name} on {devices} devices", many[name], one[name], atol=1e-4)
 
 whole = run(EXAMPLE, "cpu", 4, files)
-if not accuracy(model_of(whole)) >= 0.96:
-    raise SystemExit(f"expected at least 96 % of the test rows, got {accuracy(model_of(whole)):.4f}")
+if not accuracy(model_of(whole)) >= 0.97:
+    raise SystemExit(f"expected at least 97 % of the test rows, got {accuracy(model_of(whole)):.4f}")
 
 # The reference evaluator, two minibatches.
 few = [*files, "epochs=1", "batch=600"]
