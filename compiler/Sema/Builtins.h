@@ -29,6 +29,8 @@ public:
   Operand asArray(const Value &value, std::optional<DType> hint = std::nullopt);
   /// The same, and it must be floating; typed integers get the fix-it `f32(x)`.
   Operand floating(llvm::StringRef parameter);
+  /// The same, of any dtype but random keys, which are opaque.
+  Operand notKeys(llvm::StringRef parameter, std::optional<DType> hint = std::nullopt);
   /// The same, and it must be an integer array.
   Operand integers(llvm::StringRef parameter);
   /// `axis:` as dimensions of an array of rank `rank`, sorted; all of them when it was left out.

@@ -19,7 +19,7 @@ Value arrayOf(CallContext &c, mlir::Value ssa, const Operand &like) { return Val
 /// pad(x, 1), pad(x, [1, 2]) for all dimensions, pad(x, [[1, 2], [0, 0]]) one pair per dimension.
 Value pad(CallContext &c) {
   Arguments arguments(c);
-  Operand x = arguments.array("x");
+  Operand x = arguments.notKeys("x");
   if (!x || !c["widths"])
     return Value::error();
   if (x.rank() == 0)

@@ -30,6 +30,17 @@ Value reinterpret(CallContext &c, const Operand &x, DType target) {
   return Value::array(mlir::arith::BitcastOp::create(m.builder, m.loc, type, x.ssa), target, c.range);
 }
 
+/// float_dtype(dtype): the same, which must be one of floats.
+Value floatDType(CallContext &c) {
+  auto dtype = Arguments(c).dtype(DType::F32);
+  if (!dtype)
+    return Value::error();
+  if (!isFloat(*dtype))
+    return c.e.error(Code::E0320, c.rangeOf("dtype"),
+                     "expected a dtype of floats, f32, f64, f16 or bf16, got " + dtypeName(*dtype));
+  return c["dtype"];
+}
+
 /// bitcast(x, u32): numbers of as many bits.
 Value bitcast(CallContext &c) {
   if (auto split = elementwiseOnBlocks(c))
@@ -101,6 +112,7 @@ void sema::registerBitsBuiltins(BuiltinTable &table) {
   table.add("dtype_of", "x", dtypeOf);
   table.add("shape_of", "x", shapeOf);
   table.add("rank_of", "x", rankOf);
+  table.add("float_dtype", "dtype", floatDType);
   table.add("bitcast", "x, dtype", bitcast);
   table.add("key_data", "keys", keyData);
   table.add("wrap_key_data", "bits", wrapKeyData);

@@ -90,7 +90,7 @@ Value scatter(CallContext &c) {
 /// segment_sum(values, ids, k): row j of the result is the sum of the rows whose id is j.
 Value segmentSum(CallContext &c) {
   Arguments arguments(c);
-  Operand values = arguments.array("values"), ids = arguments.integers("ids");
+  Operand values = arguments.notKeys("values"), ids = arguments.integers("ids");
   auto count = c.e.sizeOf(c["k"], "the number of segments");
   if (!values || !ids || !count)
     return Value::error();
@@ -163,7 +163,7 @@ Value searchSorted(CallContext &c) {
   auto dtype = c.e.commonDType({c["sorted"], c["v"]}, c.range, "`searchsorted`");
   if (!right || !dtype)
     return Value::error();
-  Operand sorted = arguments.array("sorted", *dtype), v = arguments.array("v", *dtype);
+  Operand sorted = arguments.notKeys("sorted", *dtype), v = arguments.array("v", *dtype);
   if (!sorted || !v)
     return Value::error();
   if (sorted.rank() != 1)

@@ -190,7 +190,7 @@ void takeDiagonals(Emit &m, Labelled &x, DType dtype) {
 
 Value trace(CallContext &c) {
   Arguments arguments(c);
-  Operand x = arguments.array("x");
+  Operand x = arguments.notKeys("x");
   if (!x)
     return Value::error();
   SmallVector<Size, 4> sizes = c.e.sizesOf(x.ssa);
@@ -276,6 +276,8 @@ Value einsum(CallContext &c) {
   auto dtype = c.e.commonDType(operands, c.range, "`einsum`");
   if (!dtype)
     return Value::error();
+  if (*dtype == DType::Key)
+    return c.e.error(Code::E0320, c.range, "`einsum` is for numbers, got " + c.e.render(operands[0]));
   DType sum = dtypeOfSum(*dtype);
   Emit m(c);
   SmallVector<Labelled, 4> arrays;

@@ -157,7 +157,7 @@ Value oneHot(CallContext &c) {
 /// tril(x, k): zeros above diagonal k of the last two dimensions; triu: below.
 Value triangle(CallContext &c) {
   Arguments arguments(c);
-  Operand x = arguments.array("x");
+  Operand x = arguments.notKeys("x");
   if (!x)
     return Value::error();
   if (x.rank() < 2)

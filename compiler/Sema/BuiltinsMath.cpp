@@ -309,6 +309,8 @@ Value clip(CallContext &c) {
     ssa.push_back(array->ssa);
     t = array->dtype;
   }
+  if (t == DType::Key)
+    return Arguments(c).badDType({ssa[0], t, c[0].range()}, "numbers");
   mlir::Value result = ssa[0];
   unsigned next = 1;
   if (c.has("min"))

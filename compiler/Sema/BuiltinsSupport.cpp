@@ -25,7 +25,7 @@ Value Arguments::badDType(const Operand &operand, StringRef wanted, StringRef co
   Report report =
       e.error(Code::E0320, operand.range,
               name() + " is for " + wanted.str() + ", got " + e.renderArray(operand.dtype, e.sizesOf(operand.ssa)));
-  if (!conversion.empty() && operand.range.isValid()) {
+  if (!conversion.empty() && operand.range.isValid() && operand.dtype != DType::Key) {
     report.fix(operand.range.startPoint(), conversion + "(");
     report.fix(operand.range.endPoint(), ")");
   }
@@ -39,6 +39,14 @@ Operand Arguments::floating(StringRef parameter) {
     return {};
   }
   return operand;
+}
+
+Operand Arguments::notKeys(StringRef parameter, std::optional<DType> hint) {
+  Operand operand = array(parameter, hint);
+  if (!operand || operand.dtype != DType::Key)
+    return operand;
+  badDType(operand, "numbers");
+  return {};
 }
 
 Operand Arguments::integers(StringRef parameter) {

@@ -131,6 +131,9 @@ std::string scalarFloat(int32_t dtype, double value) {
   return pieces.whole + (pieces.fraction.empty() ? "" : "." + pieces.fraction) + exponentText(exponent, 2);
 }
 
+/// A random key is there to be used, not to be looked at; `key_data` has its bits.
+const char *const opaqueKey = "<key>";
+
 /// How the elements of one array are written, all in one width.
 class ElementFormat {
 public:
@@ -162,6 +165,8 @@ private:
   int precision = maxPrecision, exponentDigits = 0;
 
   std::string integer(int64_t index) const {
+    if (kindOf(dtype) == 'k')
+      return opaqueKey;
     return kindOf(dtype) == 'i' ? std::to_string(loadSigned(dtype, data, index))
                                 : std::to_string(loadUnsigned(dtype, data, index));
   }
@@ -322,6 +327,8 @@ std::string pmap::rt::formatArray(int32_t dtype, const std::vector<int64_t> &siz
       return scalarFloat(dtype, loadFloat(dtype, data, 0));
     if (kind == 'b')
       return loadSigned(dtype, data, 0) ? "True" : "False";
+    if (kind == 'k')
+      return opaqueKey;
     return kind == 'i' ? std::to_string(loadSigned(dtype, data, 0)) : std::to_string(loadUnsigned(dtype, data, 0));
   }
   for (int64_t size : sizes)
