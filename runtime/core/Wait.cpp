@@ -6,6 +6,7 @@
 #include <climits>
 #include <ctime>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +17,10 @@ double pmap::rt::now() {
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
+
+int32_t pmap::rt::currentCore() { return sched_getcpu(); }
+
+void pmap::rt::yieldCore() { sched_yield(); }
 
 double &pmap::rt::spinConfidence() {
   static thread_local double confidence = 1;

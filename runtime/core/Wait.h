@@ -77,9 +77,29 @@ template <typename Condition> bool spin(double microseconds, Condition condition
   return false;
 }
 
+/// The core that this thread runs on; it may be another one by now.
+int32_t currentCore();
+/// Lets another thread have the core.
+void yieldCore();
+
+/// The same for a thread that may be on the core of the one it waits for, which `sharesCore()` tells: that one needs the
+/// core. On a busy machine the system often has two devices share one, even where there are cores for all.
+template <typename SharesCore, typename Condition>
+bool spinBeside(double microseconds, SharesCore sharesCore, Condition condition) {
+  if (condition())
+    return true;
+  for (int i = 0; i < 20 && sharesCore(); ++i) {
+    yieldCore();
+    if (condition())
+      return true;
+  }
+  return spin(microseconds, condition);
+}
+
 /// Spins, then sleeps on `signal`, until `condition()` holds.
-template <typename Condition> void await(Signal &signal, double spinMicroseconds, Condition condition) {
-  if (spin(spinMicroseconds, condition))
+template <typename Condition, typename SharesCore>
+void await(Signal &signal, double spinMicroseconds, Condition condition, SharesCore sharesCore) {
+  if (spinBeside(spinMicroseconds, sharesCore, condition))
     return;
   while (true) {
     uint32_t ticket = signal.ticket();
@@ -87,6 +107,9 @@ template <typename Condition> void await(Signal &signal, double spinMicroseconds
       return;
     signal.wait(ticket);
   }
+}
+template <typename Condition> void await(Signal &signal, double spinMicroseconds, Condition condition) {
+  await(signal, spinMicroseconds, condition, [] { return false; });
 }
 
 } // namespace pmap::rt

@@ -94,8 +94,8 @@ struct MapRun {
 
 private:
   GroupSet &makeSet(const int32_t *among, size_t length);
-  /// How long to spin for the others: not at all when one of them last ran on this thread's core, for it needs that.
-  double spinFor(const Group &group, int32_t place);
+  /// Whether a device of the group last ran on this thread's core.
+  static bool sharesCore(const Group &group, int32_t place);
   void waitForArrivals(Group &group, int32_t place, const Arrival &arrival, uint64_t number);
   void checkLateness(Group &group, int32_t place, const Arrival &arrival, uint64_t number, double waited);
   bool allWait();

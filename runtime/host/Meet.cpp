@@ -3,7 +3,6 @@
 #include "runtime/host/Map.h"
 
 #include <algorithm>
-#include <sched.h>
 
 using namespace pmap::rt;
 
@@ -168,19 +167,18 @@ void MapRun::checkLateness(Group &group, int32_t place, const Arrival &arrival, 
                 arrival.name, context->timeoutSeconds, missing(group, number).c_str()));
 }
 
-double MapRun::spinFor(const Group &group, int32_t place) {
-  // On a busy machine the system often has two devices share a core, even where there are cores for all.
-  int32_t core = sched_getcpu();
+bool MapRun::sharesCore(const Group &group, int32_t place) {
+  int32_t core = currentCore();
   for (size_t i = 0; i < group.size(); ++i)
     if ((int32_t)i != place && group.members[i].core.load(std::memory_order_relaxed) == core)
-      return 0;
-  return context->spinMicroseconds;
+      return true;
+  return false;
 }
 
 void MapRun::waitForArrivals(Group &group, int32_t place, const Arrival &arrival, uint64_t number) {
   uint64_t wanted = number * group.size();
   auto complete = [&] { return group.arrivals.load(std::memory_order_acquire) >= wanted; };
-  if (spin(spinFor(group, place), complete))
+  if (spinBeside(context->spinMicroseconds, [&] { return sharesCore(group, place); }, complete))
     return;
   RankState &state = ranks[thisThread().rank];
   state.waitsFor.store(wanted, std::memory_order_release);
@@ -201,7 +199,7 @@ int32_t MapRun::meet(Group &group, int32_t place, const Arrival &arrival) {
   uint64_t number = ++self.sequence;
   int32_t parity = (int32_t)(number & 1);
   self.shown[parity] = arrival;
-  self.core.store(sched_getcpu(), std::memory_order_relaxed);
+  self.core.store(currentCore(), std::memory_order_relaxed);
   self.arrived.store(number, std::memory_order_release);
   if (group.arrivals.fetch_add(1, std::memory_order_acq_rel) + 1 == number * group.size())
     group.signal.notify(); // Only the last one has somebody to wake.
@@ -230,7 +228,7 @@ void MapRun::part(Group &group, int32_t place) {
     return;
   }
   auto complete = [&] { return group.departures.load(std::memory_order_acquire) >= wanted; };
-  if (spin(spinFor(group, place), complete))
+  if (spinBeside(context->spinMicroseconds, [&] { return sharesCore(group, place); }, complete))
     return;
   while (true) {
     uint32_t ticket = group.signal.ticket();

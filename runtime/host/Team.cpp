@@ -160,10 +160,14 @@ void Crew::work(int32_t index) {
   Slot &slot = slots[index];
   uint32_t seen = 0;
   while (true) {
-    await(begin, spinMicroseconds,
-          [&] { return stopping.load() || slot.started.load(std::memory_order_acquire) != seen; });
+    slot.core.store(currentCore(), std::memory_order_relaxed);
+    await(
+        begin, spinMicroseconds,
+        [&] { return stopping.load() || slot.started.load(std::memory_order_acquire) != seen; },
+        [&] { return callerCore.load(std::memory_order_relaxed) == currentCore(); });
     if (stopping.load())
       return;
+    slot.core.store(currentCore(), std::memory_order_relaxed);
     seen = slot.started.load(std::memory_order_acquire);
     task(closure, index + 1);
     slot.done.store(seen, std::memory_order_release);
@@ -175,6 +179,7 @@ void Crew::launch(void (*newTask)(void *, int32_t), void *newClosure, int32_t co
   task = newTask;
   closure = newClosure;
   launched = count;
+  callerCore.store(currentCore(), std::memory_order_relaxed);
   for (int32_t i = 0; i < count; ++i)
     slots[i].started.fetch_add(1, std::memory_order_release);
   if (count > 0)
@@ -189,7 +194,16 @@ bool Crew::allDone() const {
 }
 
 void Crew::join() {
-  await(finished, spinMicroseconds, [&] { return allDone(); });
+  callerCore.store(currentCore(), std::memory_order_relaxed);
+  await(
+      finished, spinMicroseconds, [&] { return allDone(); },
+      [&] {
+        int32_t core = currentCore();
+        for (int32_t i = 0; i < launched; ++i)
+          if (slots[i].core.load(std::memory_order_relaxed) == core)
+            return true;
+        return false;
+      });
 }
 
 bool Crew::joinWithin(double seconds) {

@@ -62,6 +62,7 @@ private:
   struct Slot {
     alignas(64) std::atomic<uint32_t> started{0};
     std::atomic<uint32_t> done{0};
+    std::atomic<int32_t> core{-1}; ///< Where it ran last.
     Crew *crew = nullptr;
     int32_t index = 0;
   };
@@ -72,6 +73,7 @@ private:
   void (*task)(void *, int32_t) = nullptr;
   void *closure = nullptr;
   int32_t launched = 0;
+  std::atomic<int32_t> callerCore{-1}; ///< Where the caller ran last.
   std::atomic<bool> stopping{false};
   std::vector<pthread_t> threads; ///< Last, because they use what is above from their first moment.
 
