@@ -2,7 +2,11 @@
 //
 // Common subexpression elimination merges equal fills, and hoisting moves them out of loops. Bufferization must then
 // copy the one fill for each op that accumulates into it, which reads and writes memory where filling only writes.
+//
+// It merges destinations as well. Bufferization keeps apart what lives in them at the same time, except for arrays that a
+// distributed value looks at while no op reads them: these get a destination of their own.
 #include "compiler/Lower/Passes.h"
+#include "compiler/Lower/RuntimeOps.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 
 using namespace mlir;
@@ -48,6 +52,24 @@ void split(Operation *fill) {
     fill->erase();
 }
 
+/// Gives an array that a distributed value will look at an allocation that nothing else writes to: bufferization sees no
+/// reader of it behind the call that takes it.
+void ownAllocation(Value array) {
+  while (auto result = dyn_cast<OpResult>(array)) {
+    auto maker = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
+    if (!maker || result.getResultNumber() >= maker.getNumDpsInits())
+      return;
+    OpOperand *destination = maker.getDpsInitOperand(result.getResultNumber());
+    auto empty = destination->get().getDefiningOp<tensor::EmptyOp>();
+    if (empty && !empty->hasOneUse()) {
+      OpBuilder builder(maker);
+      destination->set(builder.clone(*empty)->getResult(0));
+      return;
+    }
+    array = destination->get();
+  }
+}
+
 struct SplitDestinationsPass : PassWrapper<SplitDestinationsPass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitDestinationsPass)
   StringRef getArgument() const final { return "pmap-split-destinations"; }
@@ -61,6 +83,11 @@ struct SplitDestinationsPass : PassWrapper<SplitDestinationsPass, OperationPass<
     });
     for (Operation *fill : fills)
       split(fill);
+    getOperation().walk([&](rt::CallOp call) {
+      if (call.getCallee() == "pmap_rt_move_to_dist" || call.getCallee() == "pmap_rt_shards")
+        for (Value input : call.getInputs())
+          ownAllocation(input);
+    });
   }
 };
 
