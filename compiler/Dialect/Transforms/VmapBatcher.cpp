@@ -29,39 +29,28 @@ bool isIn(Value value, Block *block, const llvm::SetVector<Operation *> &ops) {
   return ancestor && ops.contains(ancestor);
 }
 
-bool mentions(Type type, ArrayRef<StringRef> symbols) {
-  auto dist = dyn_cast<DistType>(type);
-  auto tensor = dist ? dist.getTensor() : dyn_cast<RankedTensorType>(type);
-  return tensor && !tensor.hasStaticShape() && llvm::any_of(sizesOf(tensor), [&](const Size &size) {
-           return llvm::any_of(symbols, [&](StringRef symbol) { return size.mentions(symbol); });
-         });
-}
-
 // True when the op, or one in it, reads what one of `ops` makes: a value, or a size that it binds.
 bool dependsOn(Operation *op, const llvm::SetVector<Operation *> &ops) {
   if (ops.empty())
     return false;
+  WalkResult reads = op->walk([&](Operation *nested) {
+    return llvm::any_of(nested->getOperands(), [&](Value operand) { return isIn(operand, op->getBlock(), ops); })
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  // Lines are printed in the order of the program.
+  if (reads.wasInterrupted() || (prints(op) && llvm::any_of(ops, prints)))
+    return true;
   SmallVector<StringRef> symbols;
   for (Operation *other : ops)
     if (auto bind = dyn_cast<BindSizeOp>(other))
       symbols.push_back(bind.getSymbol());
-  WalkResult found = op->walk([&](Operation *nested) {
-    for (Value operand : nested->getOperands())
-      if (isIn(operand, op->getBlock(), ops))
-        return WalkResult::interrupt();
-    if (symbols.empty())
-      return WalkResult::advance();
-    for (Type type : nested->getResultTypes())
-      if (mentions(type, symbols))
-        return WalkResult::interrupt();
-    if (auto size = dyn_cast<SizeOp>(nested))
-      for (StringRef symbol : symbols)
-        if (Size::parse(size.getSize())->mentions(symbol))
-          return WalkResult::interrupt();
-    return WalkResult::advance();
-  });
-  // Lines are printed in the order of the program.
-  return found.wasInterrupted() || (prints(op) && llvm::any_of(ops, prints));
+  bool mentions = false;
+  if (!symbols.empty())
+    visitSizes(op, [&](const Size &size) {
+      mentions |= llvm::any_of(symbols, [&](StringRef symbol) { return size.mentions(symbol); });
+    });
+  return mentions;
 }
 
 } // namespace
@@ -90,6 +79,22 @@ bool Batcher::isLazy(Operation *op) const {
          isMemoryEffectFree(op) && llvm::any_of(op->getResults(), [&](Value result) { return scope.varies(result); });
 }
 
+// What cannot be done for all rows at once, whatever the rules say.
+bool Batcher::needsRows(Operation *op) const {
+  auto varyingSizes = [&](Type type) { return scope.hasVaryingSizes(type); };
+  auto differs = [&](Value value) {
+    return (value.getType().isIndex() || value.getType().isInteger(1)) && scope.varies(value);
+  };
+  if (isa<PrintOp>(op) || llvm::any_of(op->getResultTypes(), varyingSizes) ||
+      llvm::any_of(op->getOperandTypes(), varyingSizes))
+    return true;
+  if (op->getNumRegions())
+    return regionsNeedRows(op);
+  // A lookup in a table has a way of its own.
+  bool isLookup = isa<SliceOp>(op) && op->getOperand(0).getDefiningOp<WidenOp>();
+  return !isLookup && llvm::any_of(op->getOperands(), differs);
+}
+
 LogicalResult Batcher::place(Operation *op, Pending &pending) {
   if (dependsOn(op, pending.later)) {
     pending.later.insert(op);
@@ -109,9 +114,7 @@ LogicalResult Batcher::place(Operation *op, Pending &pending) {
                       auto tensor = dyn_cast<RankedTensorType>(type);
                       return tensor && tensor.getRank() == 0;
                     });
-    bool stays = llvm::any_of(op->getResultTypes(), [&](Type type) { return scope.hasVaryingSizes(type); }) ||
-                 isa<PrintOp>(op) || followsPrint;
-    (isScalar || stays ? pending.rows : pending.later).insert(op);
+    (isScalar || followsPrint || needsRows(op) ? pending.rows : pending.later).insert(op);
     return success();
   }
   switch (batchOp(op)) {
@@ -194,7 +197,7 @@ void Batcher::batchAssert(AssertOp op) {
 
 // The same element of every row.
 bool Batcher::batchExtract(ExtractOp op) {
-  if (!scope.varies(op.getInput()) || llvm::any_of(op.getIndices(), [&](Value index) { return scope.varies(index); }))
+  if (!scope.varies(op.getInput()))
     return false;
   Location loc = op.getLoc();
   Value input = scope.outer.lookup(op.getInput());
@@ -272,7 +275,7 @@ Batcher::Outcome Batcher::batchOp(Operation *op) {
     eraseAxis(builder.clone(*op, scope.outer), batch);
     return Outcome::Done;
   }
-  if (isa<PrintOp>(op))
+  if (needsRows(op))
     return Outcome::Rows;
   if (auto check = dyn_cast<AssertOp>(op)) {
     batchAssert(check);
@@ -280,9 +283,6 @@ Batcher::Outcome Batcher::batchOp(Operation *op) {
   }
   if (op->getNumRegions())
     return batchRegions(op);
-  auto varyingSizes = [&](Type type) { return scope.hasVaryingSizes(type); };
-  if (llvm::any_of(op->getResultTypes(), varyingSizes) || llvm::any_of(op->getOperandTypes(), varyingSizes))
-    return Outcome::Rows;
   if (auto rule = dyn_cast<BatchableOp>(op))
     if (batchByRule(rule) == Outcome::Done)
       return Outcome::Done;
@@ -300,10 +300,7 @@ Batcher::Outcome Batcher::batchOp(Operation *op) {
     repeat(op);
     return Outcome::Done;
   }
-  bool hasVaryingScalar = llvm::any_of(op->getOperands(), [&](Value operand) {
-    return (operand.getType().isIndex() || operand.getType().isInteger(1)) && scope.varies(operand);
-  });
-  if ((isElementwise(op) && !hasVaryingScalar) || isa<MoveOp>(op)) {
+  if (isElementwise(op) || isa<MoveOp>(op)) {
     batchElementwise(op);
     return Outcome::Done;
   }

@@ -35,6 +35,8 @@ struct VmapScope {
 mlir::Type rowTypeOf(const Batch &batch, mlir::Type type);
 /// What the type becomes for all rows; of distributed values too.
 mlir::Type outerTypeOf(const Batch &batch, mlir::Type type);
+/// The sizes that an op, or one in it, mentions: in types, and as values.
+void visitSizes(mlir::Operation *root, llvm::function_ref<void(const Size &)> visit);
 /// Replaces the types of all values under `root`, and `@axis` in all sizes; `axisSize` is the index that the size is.
 void eraseAxis(mlir::Operation *root, const Batch &batch);
 /// The same, but what varies over the axis still does.
@@ -63,6 +65,8 @@ private:
   mlir::LogicalResult flush(Pending &pending);
   bool touches(mlir::Operation *op) const;
   bool isLazy(mlir::Operation *op) const;
+  bool needsRows(mlir::Operation *op) const;
+  bool regionsNeedRows(mlir::Operation *op) const;
 
   // Whole ops (VmapBatcher.cpp).
   Outcome batchOp(mlir::Operation *op);

@@ -48,16 +48,17 @@ LogicalResult Batcher::rebuild(Operation *op, Batch inner) {
   return success();
 }
 
-Batcher::Outcome Batcher::batchRegions(Operation *op) {
+bool Batcher::regionsNeedRows(Operation *op) const {
   auto varies = [&](Value value) { return scope.varies(value); };
   // An index has no type in which it could carry all rows.
   auto differs = [&](Value value) { return !isArray(value.getType()) && varies(value); };
-  if (llvm::any_of(decidingValues(op), varies) || llvm::any_of(op->getResults(), differs) ||
-      llvm::any_of(op->getResultTypes(), [&](Type type) { return scope.hasVaryingSizes(type); }))
-    return Outcome::Rows;
-  for (Region &region : op->getRegions())
-    if (!region.empty() && llvm::any_of(region.getArguments(), differs))
-      return Outcome::Rows;
+  return llvm::any_of(decidingValues(op), varies) || llvm::any_of(op->getResults(), differs) ||
+         llvm::any_of(op->getRegions(), [&](Region &region) {
+           return !region.empty() && llvm::any_of(region.getArguments(), differs);
+         });
+}
+
+Batcher::Outcome Batcher::batchRegions(Operation *op) {
   if (auto each = dyn_cast<ForEachOp>(op))
     return batchForEach(each);
   auto map = sizeInMap.find(op);

@@ -46,11 +46,11 @@ SmallVector<Value> escapingOf(const VmapScope &scope, ArrayRef<Operation *> ops)
         continue;
       }
       needed.insert(op->operand_begin(), op->operand_end());
-      if (auto tensor = dyn_cast<RankedTensorType>(result.getType()))
-        for (const Size &size : sizesOf(tensor))
-          for (const std::string &symbol : size.symbols())
-            if (BindSizeOp bind = scope.variance.binding(symbol))
-              needed.insert(bind.getResult());
+      visitSizes(op, [&](const Size &size) {
+        for (const std::string &symbol : size.symbols())
+          if (BindSizeOp bind = scope.variance.binding(symbol))
+            needed.insert(bind.getResult());
+      });
     }
   }
   std::reverse(escaping.begin(), escaping.end());

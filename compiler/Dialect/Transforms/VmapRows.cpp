@@ -84,19 +84,14 @@ LogicalResult RowBuilder::ensure(Value inner) {
 
 // Binds the sizes that an op's types mention, where they differ between rows.
 LogicalResult RowBuilder::ensureSymbols(Operation *op) {
-  WalkResult result = op->walk([&](Operation *nested) {
-    for (Type type : nested->getResultTypes()) {
-      if (!scope.hasVaryingSizes(type))
-        continue;
-      for (const Size &size : sizesOf(type))
-        for (const std::string &symbol : size.symbols())
-          if (BindSizeOp bind = scope.variance.binding(symbol);
-              bind && !op->isAncestor(bind) && !mapping.contains(bind.getResult()) && failed(add(bind)))
-            return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
+  LogicalResult result = success();
+  visitSizes(op, [&](const Size &size) {
+    for (const std::string &symbol : size.symbols())
+      if (BindSizeOp bind = scope.variance.binding(symbol); bind && succeeded(result) && !op->isAncestor(bind) &&
+                                                            scope.varies(bind.getResult()) && !mapping.contains(bind.getResult()))
+        result = add(bind);
   });
-  return failure(result.wasInterrupted());
+  return result;
 }
 
 LogicalResult RowBuilder::add(Operation *op) {

@@ -117,6 +117,17 @@ Type pmap::outerTypeOf(const Batch &batch, Type type) {
                        dist.getMesh());
 }
 
+void pmap::visitSizes(Operation *root, llvm::function_ref<void(const Size &)> visit) {
+  root->walk([&](Operation *op) {
+    if (auto size = dyn_cast<SizeOp>(op))
+      visit(*Size::parse(size.getSize()));
+    for (Type type : op->getResultTypes())
+      if (RankedTensorType tensor = tensorOf(type); tensor && !tensor.hasStaticShape())
+        for (const Size &size : sizesOf(tensor))
+          visit(size);
+  });
+}
+
 void pmap::eraseAxis(Operation *root, const Batch &batch) {
   replaceTypes(root, batch, [&](Type type) { return rowTypeOf(batch, type); });
 }
