@@ -15,6 +15,7 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/IPO/MergeFunctions.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/GVN.h"
@@ -93,8 +94,13 @@ void optimize(Module &module, TargetMachine &machine) {
   last.addPass(LICMPass(LICMOptions()));
   passes.addPass(createFunctionToLoopPassAdaptor(std::move(last), /*UseMemorySSA=*/true));
 
+  // The kernels of a record's leaves are often alike (an optimizer's step is): one is enough.
+  for (Function &function : module)
+    if (function.hasLocalLinkage())
+      function.setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
   ModulePassManager pipeline;
   pipeline.addPass(GlobalDCEPass());
+  pipeline.addPass(MergeFunctionsPass());
   pipeline.addPass(createModuleToFunctionPassAdaptor(std::move(passes)));
   pipeline.run(module, modules);
 }
