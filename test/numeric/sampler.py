@@ -9,6 +9,7 @@ seed, so a failure is reproduced by `sampler.py --mode MODE --seed N --count 1 -
     gradients   the gradients of their sums, against finite differences
     integers    integers of every width and sign, exactly (integer_samples.py)
     parallel    expressions of a block's rows inside a pmap, their sums and extrema over the devices, and gradients of those
+    rows        expressions under vmap, with branches, lookups and loops that each row decides, and gradients of those (row_samples.py)
 """
 
 import argparse
@@ -276,10 +277,20 @@ class Sampler:
         return Expression(self.dtype, (), pmap.format(f"({e.pmap})"), numpy.format("", f"({e.numpy})")), tolerance, spec
 
 
+def sampler_of(mode, seed):
+    if mode == "integers":
+        return IntegerSampler(seed)
+    if mode == "rows":
+        from row_samples import RowSampler  # which is made of the Sampler above
+
+        return RowSampler(seed)
+    return Sampler(seed, mode)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pmapc", default="build/bin/pmapc")
-    parser.add_argument("--mode", default="values", choices=["values", "gradients", "integers", "parallel"])
+    parser.add_argument("--mode", default="values", choices=["values", "gradients", "integers", "parallel", "rows"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=4, help="programs")
     parser.add_argument("--leaves", type=int, default=20, help="expressions per program")
@@ -293,8 +304,7 @@ def main():
         for seed in range(options.seed, options.seed + options.count):
             path = os.path.join(folder, f"sample{seed}.pmap")
             with open(path, "w") as file:
-                sampler = IntegerSampler(seed) if options.mode == "integers" else Sampler(seed, options.mode)
-                file.write(sampler.program(options.leaves))
+                file.write(sampler_of(options.mode, seed).program(options.leaves))
             test = check.Test(path)
             for target in options.targets.split(",") if options.targets else test.targets:
                 for devices in test.devices:
