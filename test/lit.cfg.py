@@ -1,6 +1,8 @@
 """Configuration of the lit tests. `test/run.py` passes the build folder as the parameter `build`."""
 
+import ctypes.util
 import os
+import shutil
 
 import lit.formats
 
@@ -24,11 +26,20 @@ config.substitutions += [
     ("%pmapc", os.path.join(build, "bin", "pmapc")),
     ("%pmap-opt", os.path.join(build, "bin", "pmap-opt")),
     ("%bin", os.path.join(build, "bin")),
+    ("%stub_cuda", os.path.join(build, "lib", "libpmap_test_cuda.so")),
+    # Any library that is no CUDA driver.
+    ("%libz", ctypes.util.find_library("z") or "libz.so.1"),
     ("%examples", os.path.join(root, "examples")),
     ("%data", os.path.join(root, "examples", "data")),
     ("%root", root),
     ("%python", python),
 ]
+
+# NVIDIA's assembler, where a toolkit is installed: PTX itself needs none.
+ptxas = shutil.which("ptxas") or os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin", "ptxas")
+if os.path.exists(ptxas):
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
 
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(build, "bin"), "/usr/lib/llvm-22/bin", os.environ.get("PATH", "")]

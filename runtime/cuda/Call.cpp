@@ -18,8 +18,6 @@ int64_t elementsOf(const pmap_array *array, int32_t rank) {
   return count;
 }
 
-size_t descriptorBytes(int32_t rank) { return sizeof(pmap_array) + 2 * (size_t)rank * sizeof(int64_t); }
-
 /// The arguments of one call: descriptors of arrays on the device for those on the host.
 struct Arguments {
   const pmap_cuda_function *function;
@@ -65,21 +63,9 @@ struct Arguments {
   }
 
   void exportResults(Gpu &gpu) {
-    for (int32_t i = function->argument_count; i < count(); ++i) {
-      if (rank(i) < 0)
-        continue;
-      const pmap_array *from = onDevice(i);
-      auto *to = (pmap_array *)host[i];
-      memcpy(to, from, descriptorBytes(rank(i)));
-      int64_t size = elementsOf(from, rank(i)) * bytes(i);
-      to->allocated = to->aligned = pmap_rt_alloc(size);
-      to->offset = 0;
-      if (size > 0)
-        check(cudaApi().copyToHost(
-                  to->aligned, (DevicePointer)(uintptr_t)((const char *)from->aligned + from->offset * bytes(i)),
-                  (size_t)size, gpu.compute),
-              "copying an array from the GPU");
-    }
+    for (int32_t i = function->argument_count; i < count(); ++i)
+      if (rank(i) >= 0)
+        download(gpu, onDevice(i), rank(i), bytes(i), (pmap_array *)host[i]);
   }
 };
 

@@ -63,6 +63,13 @@ struct Gpu {
   LoadedImage &load(const pmap_cuda_image *image);
 };
 
+/// Copies an array of the device into a fresh buffer of the host, strides and all; `copy` becomes its descriptor. Does not
+/// wait.
+void download(Gpu &gpu, const pmap_array *array, int32_t rank, int64_t elementBytes, pmap_array *copy);
+
+/// Bytes of a descriptor.
+inline size_t descriptorBytes(int32_t rank) { return sizeof(pmap_array) + 2 * (size_t)rank * sizeof(int64_t); }
+
 /// The GPU of this thread's device; its context is current.
 Gpu &currentGpu();
 

@@ -8,6 +8,29 @@
 using namespace pmap::rt;
 using namespace pmap::rt::cuda;
 
+void pmap::rt::cuda::download(Gpu &gpu, const pmap_array *array, int32_t rank, int64_t elementBytes, pmap_array *copy) {
+  memcpy(copy, array, descriptorBytes(rank));
+  // From the first element in memory to the last: a view that is returned keeps its strides.
+  const int64_t *sizes = array->sizes_and_strides, *strides = sizes + rank;
+  int64_t first = 0, last = 0;
+  bool empty = false;
+  for (int32_t dim = 0; dim < rank; ++dim) {
+    empty |= sizes[dim] == 0;
+    int64_t reach = (sizes[dim] - 1) * strides[dim];
+    (reach < 0 ? first : last) += reach;
+  }
+  int64_t bytes = empty ? 0 : (last - first + 1) * elementBytes;
+  copy->allocated = pmap_rt_alloc(bytes);
+  copy->aligned = (char *)copy->allocated - first * elementBytes;
+  copy->offset = 0;
+  if (bytes > 0)
+    check(cudaApi().copyToHost(
+              copy->allocated,
+              (DevicePointer)(uintptr_t)((const char *)array->aligned + (array->offset + first) * elementBytes),
+              (size_t)bytes, gpu.compute),
+          "copying an array from the GPU");
+}
+
 void pmap_cuda_launch(const pmap_cuda_kernel *kernel, int64_t blocks, int32_t threads, void **args) {
   if (blocks <= 0)
     return;

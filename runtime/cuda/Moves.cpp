@@ -37,24 +37,8 @@ Form formOf(const char *layout) {
   return form;
 }
 
-/// The array in the host's memory: a fresh buffer, which `copy` describes.
-void download(Gpu &gpu, const pmap_array *from, int32_t rank, int64_t bytes, pmap_array *copy) {
-  memcpy(copy, from, sizeof(pmap_array) + 2 * (size_t)rank * sizeof(int64_t));
-  int64_t size = bytes;
-  for (int32_t dim = 0; dim < rank; ++dim)
-    size *= from->sizes_and_strides[dim];
-  copy->allocated = copy->aligned = pmap_rt_alloc(size);
-  copy->offset = 0;
-  if (size > 0)
-    check(cudaApi().copyToHost(copy->aligned,
-                               (DevicePointer)(uintptr_t)((const char *)from->aligned + from->offset * bytes),
-                               (size_t)size, gpu.compute),
-          "copying an array from the GPU");
-  gpu.wait();
-}
-
 struct Descriptor {
-  explicit Descriptor(int32_t rank) : storage(sizeof(pmap_array) + 2 * (size_t)rank * sizeof(int64_t)) {}
+  explicit Descriptor(int32_t rank) : storage(descriptorBytes(rank)) {}
   pmap_array *array() { return (pmap_array *)storage.data(); }
   std::vector<char> storage;
 };
@@ -66,7 +50,9 @@ pmap_dist *pmap_cuda_move_to_dist(const pmap_site *site, const char *layout, con
   if (form.rank == 0)
     return pmap_rt_move_to_dist(site, layout, source, 1);
   Descriptor copy(form.rank);
-  download(currentGpu(), (const pmap_array *)source, form.rank, form.bytes, copy.array());
+  Gpu &gpu = currentGpu();
+  download(gpu, (const pmap_array *)source, form.rank, form.bytes, copy.array());
+  gpu.wait();
   // The copy is nobody else's, so that the value may look at it. It takes a reference of its own.
   pmap_dist *value = pmap_rt_move_to_dist(site, layout, copy.array(), 0);
   pmap_rt_free(copy.array()->allocated);
@@ -94,16 +80,17 @@ void pmap_cuda_move_to_host(const pmap_site *site, pmap_dist *value, void *resul
 
 void pmap_cuda_print(const pmap_site *site, const char *text, int32_t count, const int32_t *dtypes,
                      const int32_t *ranks, const void *const *values) {
+  Gpu &gpu = currentGpu();
   std::vector<std::unique_ptr<Descriptor>> copies;
   std::vector<const void *> shown(values, values + count);
   for (int32_t i = 0; i < count; ++i) {
     if (ranks[i] == 0)
       continue;
     copies.push_back(std::make_unique<Descriptor>(ranks[i]));
-    download(currentGpu(), (const pmap_array *)values[i], ranks[i], pmap_dtype_bytes(dtypes[i]),
-             copies.back()->array());
+    download(gpu, (const pmap_array *)values[i], ranks[i], pmap_dtype_bytes(dtypes[i]), copies.back()->array());
     shown[(size_t)i] = copies.back()->array();
   }
+  gpu.wait();
   pmap_rt_print(site, text, count, dtypes, ranks, shown.data());
   for (auto &copy : copies)
     pmap_rt_free(copy->array()->allocated);

@@ -134,6 +134,22 @@ bool runsInVectors(Kernel &kernel, unsigned dim) {
               .wasInterrupted();
 }
 
+bool isDense(Value array) {
+  while (true) {
+    if (!cast<MemRefType>(array.getType()).getLayout().isIdentity())
+      return false;
+    if (auto argument = dyn_cast<BlockArgument>(array))
+      return isa<func::FuncOp>(argument.getOwner()->getParentOp());
+    Operation *maker = array.getDefiningOp();
+    if (isa<memref::AllocOp, memref::AllocaOp, memref::GetGlobalOp>(maker))
+      return true;
+    // What keeps the layout keeps the place.
+    if (!isa<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp>(maker))
+      return false;
+    array = maker->getOperand(0);
+  }
+}
+
 Value isAligned(OpBuilder &builder, Location loc, Kernel &kernel, unsigned dim, unsigned lanes) {
   IndexMath math(builder, loc);
   Value aligned = arith::ConstantIntOp::create(builder, loc, 1, 1);
@@ -150,7 +166,7 @@ Value isAligned(OpBuilder &builder, Location loc, Kernel &kernel, unsigned dim, 
       continue;
     Value buffer = kernel.operand(operand);
     unsigned bytes = std::max(8u, type.getElementTypeBitWidth()) / 8;
-    if (type.getLayout().isIdentity()) {
+    if (isDense(buffer)) {
       // Every row begins at a multiple of the last dimension.
       if (type.getRank() > 1)
         require(sizeOf(builder, loc, buffer, type.getRank() - 1), lanes);

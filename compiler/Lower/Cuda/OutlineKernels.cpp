@@ -176,7 +176,7 @@ private:
       return parameter(known);
     auto type = cast<MemRefType>(array.getType());
     Value base = memref::ExtractAlignedPointerAsIndexOp::create(host, loc, array);
-    if (!type.getLayout().isIdentity()) {
+    if (!isDense(array)) {
       auto metadata = memref::ExtractStridedMetadataOp::create(host, loc, array);
       Value bytes = arith::ConstantIndexOp::create(host, loc, bytesOf(type.getElementType()));
       Value offset = arith::MulIOp::create(host, loc, metadata.getOffset(), bytes);
@@ -199,7 +199,7 @@ private:
   SmallVector<Value> makeStrides(Value array) {
     auto type = cast<MemRefType>(array.getType());
     SmallVector<Value> strides(type.getRank());
-    if (type.getLayout().isIdentity()) {
+    if (isDense(array)) {
       Value stride = arith::ConstantIndexOp::create(host, loc, 1);
       for (int64_t dim = type.getRank(); dim-- > 0;) {
         strides[dim] = parameter(stride);

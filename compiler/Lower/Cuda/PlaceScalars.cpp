@@ -4,12 +4,14 @@
 // other, and a training loop needs no word from the device until it ends. Where the host does need a number, a
 // `tensor.extract` that says why stays behind; it becomes a read of the device, which waits for it.
 
+#include "compiler/Dialect/IR/Facts.h"
 #include "compiler/Lower/Cuda/Passes.h"
 #include "compiler/Lower/Cuda/Placement.h"
 #include "compiler/Lower/RuntimeOps.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 
@@ -381,7 +383,23 @@ struct PlaceScalarsPass : PassWrapper<PlaceScalarsPass, OperationPass<ModuleOp>>
         function->setAttr(hostFunction, UnitAttr::get(&getContext()));
       else
         ScalarPlacer(function).run();
+      explainReads(function);
     }
+  }
+
+  // Each read is a stop of the host, which in a loop is one for each trip.
+  static void explainReads(func::FuncOp function) {
+    if (!factsWanted(function.getContext()))
+      return;
+    function.walk([](tensor::ExtractOp read) {
+      auto why = read->getAttrOfType<StringAttr>(hostRead);
+      if (!why)
+        return;
+      bool inLoop = read->getParentOfType<LoopLikeOpInterface>();
+      stateFact(read.getLoc(), fact::kMovement,
+                "the host waits for a number of the GPU" + std::string(inLoop ? " in each trip: " : ": ") +
+                    why.getValue().str());
+    });
   }
 
   // Moves, maps and their like only: the arrays of such a function need not go to a device to come back.

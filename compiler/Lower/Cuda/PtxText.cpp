@@ -73,7 +73,7 @@ std::string unknownPtxInstruction(StringRef ptx) {
       continue;
     auto [name, form] = instruction.split('.');
     auto known = knownInstructions().find(name);
-    if (known == knownInstructions().end() || (!is_contained(known->second, form) && !(form.empty() && is_contained(known->second, "-"))))
+    if (known == knownInstructions().end() || !is_contained(known->second, form.empty() ? "-" : form))
       return instruction.str() + " (" + line.trim().str() + ")";
     inCall = name == "call" && !code.contains(';');
   }
