@@ -1,7 +1,8 @@
 // vmap: a function of one row, for all rows at once (P8).
 //
-// The body is elaborated into the region of a `pmap.vmap`, where the rows are positions along an axis like one of a mesh.
-// The mapped dimensions are moved to the front outside of it, and those of the results to where `out:` wants them.
+// The body is elaborated into the region of a `pmap.vmap`, where the rows are positions along an axis like one of a
+// mesh. The mapped dimensions are moved to the front outside of it, and those of the results to where `out:` wants
+// them.
 
 #include "compiler/Dialect/IR/Batch.h"
 #include "compiler/Sema/Parallel.h"
@@ -78,8 +79,9 @@ bool VmapBuilder::chooseAxis() {
     axis = e.newSymbol("vmap", request.range, "the rows of a vmap").name;
   for (const MeshContext &mesh : e.meshes)
     if (llvm::is_contained(mesh.axes, axis)) {
-      e.error(Code::E0732, request.range, "expected a name of its own for the axis of this vmap, got \"" + axis +
-                                              "\", which is already an axis here")
+      e.error(Code::E0732, request.range,
+              "expected a name of its own for the axis of this vmap, got \"" + axis +
+                  "\", which is already an axis here")
           .note(mesh.range, mesh.isVmap ? "by the vmap around it" : "by the pmap around it");
       return false;
     }
@@ -197,10 +199,11 @@ bool VmapBuilder::leaveWithSizes(mlir::Value array, const std::string &subject) 
       bool differs = contains(e.varyOf(inner), axis);
       if (!differs && hoist(symbol->ssa.getDefiningOp()))
         continue;
-      Report report = e.error(Code::E0417, request.range,
-                              subject + " has the shape " + e.render(e.sizesOf(array)) +
-                                  (differs ? ", which differs from row to row: expected one shape for all"
-                                           : ", whose sizes are computed within the vmap: expected sizes known outside"));
+      Report report =
+          e.error(Code::E0417, request.range,
+                  subject + " has the shape " + e.render(e.sizesOf(array)) +
+                      (differs ? ", which differs from row to row: expected one shape for all"
+                               : ", whose sizes are computed within the vmap: expected sizes known outside"));
       e.noteBirths(report, inner);
       return false;
     }
@@ -224,9 +227,9 @@ bool VmapBuilder::leaveLeaf(const Value &leaf, const Value &spec, const std::str
   if (spec && spec.is(ValueKind::Hole)) {
     place = -1;
     if (varies(ssa)) {
-      Report report = e.error(Code::E0707, spec.range(),
-                              "`out: _` needs a result that is the same in all rows, but " + subject + " varies " +
-                                  overAxis());
+      Report report =
+          e.error(Code::E0707, spec.range(),
+                  "`out: _` needs a result that is the same in all rows, but " + subject + " varies " + overAxis());
       e.noteVariance(report, ssa, axis);
       if (request.axis.empty())
         report.note({}, "combine the rows, as in psum(…, \"rows\") with `axis: \"rows\"` in the vmap");
@@ -273,8 +276,9 @@ bool VmapBuilder::checkChunk() {
   op.walk([&](CollectiveOp collective) {
     if (!good || llvm::none_of(collective.getCollectiveAxes(), [&](mlir::StringAttr a) { return a == axis; }))
       return;
-    Report report = e.error(Code::E0731, e.rangeOf(collective->getLoc()),
-                            "a collective over \"" + axis + "\" needs all rows at once, and `chunk:` has some at a time");
+    Report report =
+        e.error(Code::E0731, e.rangeOf(collective->getLoc()),
+                "a collective over \"" + axis + "\" needs all rows at once, and `chunk:` has some at a time");
     report.note(request.range, "leave `chunk:` out of this vmap, or the collective out of its function");
     good = false;
   });

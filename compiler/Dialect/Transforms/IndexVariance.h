@@ -12,7 +12,8 @@ public:
   /// Reads the sizes that are bound under `root`.
   explicit IndexVariance(mlir::Operation *root);
 
-  /// V of any value: of a tensor what its type says, of an index or a condition the union over what it was computed from.
+  /// V of any value: of a tensor what its type says, of an index or a condition the union over what it was computed
+  /// from.
   Axes of(mlir::Value value);
   /// V of a size: of the indices that its symbols were bound to.
   Axes of(const Size &size);

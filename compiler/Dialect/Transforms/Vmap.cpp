@@ -54,8 +54,7 @@ void passPositions(VmapOp op, const Batch &batch) {
   OpBuilder builder(op);
   Value positions = IotaOp::create(builder, op.getLoc(), makeTensorType(builder.getI32Type(), batch.size), 0);
   op.getInputsMutable().append(positions);
-  Value position =
-      op.getBody().front().addArgument(makeScalarType(builder.getI32Type(), batch.axis), op.getLoc());
+  Value position = op.getBody().front().addArgument(makeScalarType(builder.getI32Type(), batch.axis), op.getLoc());
   for (AxisIndexOp index : indices) {
     index.replaceAllUsesWith(position);
     index.erase();

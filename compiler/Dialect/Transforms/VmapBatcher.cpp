@@ -109,11 +109,11 @@ LogicalResult Batcher::place(Operation *op, Pending &pending) {
   bool followsPrint = isa<AssertOp>(op) && llvm::any_of(pending.rows, prints);
   if (followsPrint || dependsOn(op, pending.rows)) {
     // A scalar computed from what a row's loop computes is best computed there.
-    bool isScalar = (isElementwise(op) || isa<ExtractOp, FromIndexOp>(op)) &&
-                    llvm::all_of(op->getResultTypes(), [](Type type) {
-                      auto tensor = dyn_cast<RankedTensorType>(type);
-                      return tensor && tensor.getRank() == 0;
-                    });
+    bool isScalar =
+        (isElementwise(op) || isa<ExtractOp, FromIndexOp>(op)) && llvm::all_of(op->getResultTypes(), [](Type type) {
+          auto tensor = dyn_cast<RankedTensorType>(type);
+          return tensor && tensor.getRank() == 0;
+        });
     (isScalar || followsPrint || needsRows(op) ? pending.rows : pending.later).insert(op);
     return success();
   }
@@ -242,9 +242,11 @@ bool Batcher::batchLookup(SliceOp op) {
   sizes[*dim] = sizeOf(tableType, *dim);
   SmallVector<Value> offsets;
   for (auto [position, offset] : llvm::enumerate(op.getOffsets()))
-    offsets.push_back(static_cast<int64_t>(position) == *dim ? arith::ConstantIndexOp::create(builder, loc, 0).getResult()
-                                                             : scope.outer.lookupOrDefault(offset));
-  Value part = SliceOp::create(builder, loc, withSizes(tableType, sizes), table, offsets, op.getStrides(), op.getInBounds());
+    offsets.push_back(static_cast<int64_t>(position) == *dim
+                          ? arith::ConstantIndexOp::create(builder, loc, 0).getResult()
+                          : scope.outer.lookupOrDefault(offset));
+  Value part =
+      SliceOp::create(builder, loc, withSizes(tableType, sizes), table, offsets, op.getStrides(), op.getInBounds());
   Value found = GatherOp::create(builder, check.getLoc(), part, places, *dim, index.getIsUnsigned());
   SmallVector<int64_t> perm = {*dim};
   for (int64_t other = 0; other < type.getRank(); ++other)
@@ -259,7 +261,7 @@ Batcher::Outcome Batcher::batchByRule(BatchableOp op) {
   SmallVector<Value> operands, results;
   for (Value operand : op->getOperands())
     operands.push_back(!isTensor(operand.getType()) && scope.varies(operand) ? Value()
-                                                                            : scope.outer.lookupOrDefault(operand));
+                                                                             : scope.outer.lookupOrDefault(operand));
   if (failed(op.batch(builder, batch, operands, results)))
     return Outcome::Rows;
   scope.outer.map(op->getResults(), results);

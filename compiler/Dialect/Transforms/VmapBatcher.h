@@ -111,7 +111,8 @@ public:
   mlir::LogicalResult add(mlir::Operation *op);
   /// What a value of the region is in this row.
   mlir::FailureOr<mlir::Value> lookup(mlir::Value inner);
-  /// To be called when the body is complete: gives the sizes that were bound in another loop as well names of their own.
+  /// To be called when the body is complete: gives the sizes that were bound in another loop as well names of their
+  /// own.
   void finish();
 
 private:

@@ -53,9 +53,8 @@ bool Batcher::regionsNeedRows(Operation *op) const {
   // An index has no type in which it could carry all rows.
   auto differs = [&](Value value) { return !isArray(value.getType()) && varies(value); };
   return llvm::any_of(decidingValues(op), varies) || llvm::any_of(op->getResults(), differs) ||
-         llvm::any_of(op->getRegions(), [&](Region &region) {
-           return !region.empty() && llvm::any_of(region.getArguments(), differs);
-         });
+         llvm::any_of(op->getRegions(),
+                      [&](Region &region) { return !region.empty() && llvm::any_of(region.getArguments(), differs); });
 }
 
 Batcher::Outcome Batcher::batchRegions(Operation *op) {
@@ -74,7 +73,7 @@ Batcher::Outcome Batcher::batchForEach(ForEachOp op) {
   Operation *yield = body.getTerminator();
   auto meets = [&](CollectiveOp collective) {
     return llvm::is_contained(collective.getCollectiveAxes(), scope.axis) ? WalkResult::interrupt()
-                                                                         : WalkResult::advance();
+                                                                          : WalkResult::advance();
   };
   bool rowsMeet = op.walk(meets).wasInterrupted();
   bool allVary = llvm::all_of(op->getResults(), [&](Value result) { return scope.varies(result); });

@@ -15,7 +15,7 @@ bool needsOrder(Operation *root) {
   return root
       ->walk([](Operation *op) {
         return isa<PrintOp, CollectiveOp, MapOp, MoveOp, ShardsOp, ToShardsOp>(op) ? WalkResult::interrupt()
-                                                                                 : WalkResult::advance();
+                                                                                   : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -97,8 +97,9 @@ LogicalResult Batcher::runRows(ArrayRef<Operation *> ops) {
   Location loc = ops.front()->getLoc();
   for (Value value : escaping)
     if (isa<DistType>(value.getType()) || !scope.varies(value))
-      return mlir::emitError(value.getLoc()) << "a value that is computed for each row of a vmap apart, and leaves as one "
-                                                "for all of them, is not built yet [E0901]";
+      return mlir::emitError(value.getLoc())
+             << "a value that is computed for each row of a vmap apart, and leaves as one "
+                "for all of them, is not built yet [E0901]";
   auto isPure = [](Operation *op) { return isMemoryEffectFree(op) || isa<BindSizeOp>(op); };
   if (escaping.empty() && llvm::all_of(ops, isPure))
     return success();

@@ -68,8 +68,7 @@ LogicalResult RowBuilder::ensure(Value inner) {
     // The array may be read as what it is, too: a captured one that is also mapped. Hence a value of its own.
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(row.getParentBlock());
-    Value placeholder =
-        UnrealizedConversionCastOp::create(builder, inner.getLoc(), all.getType(), all).getResult(0);
+    Value placeholder = UnrealizedConversionCastOp::create(builder, inner.getLoc(), all.getType(), all).getResult(0);
     batched[placeholder] = all;
     mapping.map(inner, placeholder);
     return success();
@@ -77,8 +76,9 @@ LogicalResult RowBuilder::ensure(Value inner) {
   // An index or a condition, or an array that exists within a row only, is computed in every loop that needs it.
   Operation *op = inner.getDefiningOp();
   if (!op || op->getNumRegions() || isa<DistType>(inner.getType()) || isa<CollectiveOp>(op))
-    return mlir::emitError(inner.getLoc()) << "this value differs between the rows of a vmap in a way that keeps it from "
-                                              "where it is needed; that is not built yet [E0901]";
+    return mlir::emitError(inner.getLoc())
+           << "this value differs between the rows of a vmap in a way that keeps it from "
+              "where it is needed; that is not built yet [E0901]";
   return add(op);
 }
 
@@ -88,7 +88,8 @@ LogicalResult RowBuilder::ensureSymbols(Operation *op) {
   visitSizes(op, [&](const Size &size) {
     for (const std::string &symbol : size.symbols())
       if (BindSizeOp bind = scope.variance.binding(symbol); bind && succeeded(result) && !op->isAncestor(bind) &&
-                                                            scope.varies(bind.getResult()) && !mapping.contains(bind.getResult()))
+                                                            scope.varies(bind.getResult()) &&
+                                                            !mapping.contains(bind.getResult()))
         result = add(bind);
   });
   return result;
@@ -135,8 +136,9 @@ LogicalResult RowBuilder::rewrite(Operation *copy, SmallVectorImpl<Value> &resul
 FailureOr<Value> RowBuilder::replacementOf(Operation *op) {
   if (auto collective = dyn_cast<CollectiveOp>(op);
       collective && llvm::is_contained(collective.getCollectiveAxes(), scope.axis))
-    return op->emitError() << "a collective over the rows of a vmap where rows may disagree whether to run it: all of them "
-                              "must reach a collective (V6) [E0706]";
+    return op->emitError()
+           << "a collective over the rows of a vmap where rows may disagree whether to run it: all of them "
+              "must reach a collective (V6) [E0706]";
   // An element, or a part, of a row is one of the array of all rows.
   bool readsWhole = isa<ExtractOp, SliceOp>(op) && batched.contains(op->getOperand(0));
   for (OpOperand &operand : op->getOpOperands())
@@ -144,8 +146,8 @@ FailureOr<Value> RowBuilder::replacementOf(Operation *op) {
       operand.set(readsWhole && operand.getOperandNumber() == 0 ? all : rowOf(all));
   OpBuilder at(op);
   if (auto extract = dyn_cast<ExtractOp>(op); extract && readsWhole) {
-    extract.getIndicesMutable().assign(llvm::to_vector(llvm::concat<Value>(
-        SmallVector<Value>{row}, SmallVector<Value>(extract.getIndices()))));
+    extract.getIndicesMutable().assign(
+        llvm::to_vector(llvm::concat<Value>(SmallVector<Value>{row}, SmallVector<Value>(extract.getIndices()))));
     return Value();
   }
   if (readsWhole)
@@ -153,7 +155,8 @@ FailureOr<Value> RowBuilder::replacementOf(Operation *op) {
   if (auto widen = dyn_cast<WidenOp>(op); widen && widen.getInput().getType() == widen.getType())
     return Value(widen.getInput());
   if (auto index = dyn_cast<AxisIndexOp>(op); index && index.getAxisAttr() == scope.axis)
-    return FromIndexOp::create(at, op->getLoc(), makeScalarType(at.getI32Type()), row, /*is_unsigned=*/false).getResult();
+    return FromIndexOp::create(at, op->getLoc(), makeScalarType(at.getI32Type()), row, /*is_unsigned=*/false)
+        .getResult();
   return Value();
 }
 

@@ -87,9 +87,8 @@ bool VmapScope::varies(Value value) const {
 
 bool VmapScope::hasVaryingSizes(Type type) const {
   RankedTensorType tensor = tensorOf(type);
-  return tensor && !tensor.hasStaticShape() && llvm::any_of(sizesOf(tensor), [&](const Size &size) {
-           return llvm::is_contained(variance.of(size), axis);
-         });
+  return tensor && !tensor.hasStaticShape() &&
+         llvm::any_of(sizesOf(tensor), [&](const Size &size) { return llvm::is_contained(variance.of(size), axis); });
 }
 
 Type pmap::rowTypeOf(const Batch &batch, Type type) {
