@@ -100,6 +100,6 @@ func.func @gather(%x: memref<?xf32>, %i: memref<?xi32>, %y: memref<?xf32>) {
 }
 
 // OUTLINE: gpu.module @pmap_kernels
-// OUTLINE: func.func @scale_l{{[0-9]+}}_map(%{{.*}}: index, %{{.*}}: index, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: f32)
+// OUTLINE: func.func @scale_l{{[0-9]+}}_map(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: index, %{{.*}}: index, %{{.*}}: f32)
 // OUTLINE-NOT: @scale_again
-// OUTLINE-NOT: {{memref|scf.parallel}}
+// OUTLINE-NOT: {{memref\.|scf.parallel}}

@@ -7,7 +7,7 @@ llvm.mlir.global internal constant @among(dense<[1, 0, 0]> : tensor<3xi32>) : !l
 // CHECK-LABEL: func.func @carried
 // CHECK: scf.for {{.*}} iter_args(%[[B:.*]] = %{{.*}}) -> (tensor<f32>)
 // CHECK-NOT: tensor.extract
-// CHECK: %[[SUM:.*]] = linalg.generic {{.*}} -> tensor<f32>
+// CHECK: %[[SUM:.*]] = linalg.generic {{.*}}["reduction"]} ins(%{{.*}}, %[[B]] : tensor<?xf32>, tensor<f32>)
 // CHECK: %[[STEP:.*]] = linalg.generic {{.*}} ins(%[[SUM]] : tensor<f32>)
 // CHECK: %[[NEXT:.*]] = linalg.generic {{.*}} ins(%[[B]], %[[STEP]] : tensor<f32>, tensor<f32>)
 // CHECK: scf.yield %[[NEXT]] : tensor<f32>
@@ -77,7 +77,7 @@ func.func @trips(%n: tensor<?xi32>) -> tensor<?xf32> {
 
 // A check of numbers of the device is a kernel: the failure is recorded there, and nobody waits.
 // CHECK-LABEL: func.func @checked
-// CHECK: %[[BAD:.*]] = linalg.generic {{.*}} -> tensor<i1>
+// CHECK: %[[BAD:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<i1>)
 // CHECK-NOT: scf.if
 // CHECK: pmap_rt.call "pmap_cuda_check"({{.*}}) ins(%[[BAD]], {{.*}} : tensor<i1>, tensor<i64>, i64, i64)
 func.func @checked(%x: tensor<i64>, %site: !llvm.ptr, %n: i64) -> tensor<i64> {
