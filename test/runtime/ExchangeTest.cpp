@@ -130,7 +130,8 @@ TEST_P(Exchanges, PermutationsThatAreNone) {
       const void *in[] = {&x, to.data(), &fill};
       int64_t counts[] = {1, (int64_t)to.size(), 1};
       // An error unwinds past destructors, and a test frees what it made.
-      static int32_t table[8];
+      static int32_t tables[8][8];
+      int32_t *table = tables[pmap_rt_axis_index(0)];
       std::copy(to.begin(), to.end(), table);
       std::vector<int32_t>().swap(to);
       in[1] = table;
