@@ -143,7 +143,16 @@ bool Elaborator::bindPattern(const ast::Pattern &pattern, const Value &value, bo
   if (isa<ast::WildcardPattern>(&pattern))
     return true;
   const auto &tuple = cast<ast::TuplePattern>(pattern);
-  const auto *parts = value.as<TupleValue>();
+  Value whole = value;
+  // The rows of an array of literal length are taken apart as well: `let (key, other) = random.split(key)`.
+  if (!value.is(ValueKind::Tuple) && isArrayLike(value) && rankOf(value) > 0 &&
+      sizesOf(value).front().isConstant(int64_t(tuple.elements.size()))) {
+    SmallVector<Value, 4> rows;
+    for (size_t i = 0; i < tuple.elements.size(); ++i)
+      rows.push_back(row(value, Size(int64_t(i)), pattern.range));
+    whole = Value::tuple(rows, value.range());
+  }
+  const auto *parts = whole.as<TupleValue>();
   if (!parts || parts->elements.size() != tuple.elements.size()) {
     if (!value.isError())
       error(Code::E0608, pattern.range,
