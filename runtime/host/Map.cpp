@@ -170,24 +170,17 @@ pmap_dist *collect(const pmap_map_desc *desc, MapRun &run, const Calls &calls, s
     } else {
       bool fresh;
       block = readPacked(packed, spec.dtype, inner, fresh);
+      // The body gave a reference with it, also where it aliases an input or another result.
       auto *array = (const pmap_array *)packed;
-      // A result that aliases an input, or another result, is not a reference of its own.
-      bool alias = array->allocated == (void *)0xdeadbeef;
-      for (size_t i = calls.inputBase; i < calls.outputBase + output; ++i) {
-        const ValueSpec &other =
-            i < calls.outputBase ? run.layout->inputs[i - calls.inputBase] : run.layout->outputs[i - calls.outputBase];
-        alias |= bodyRank(other) > 0 && ((const pmap_array *)arguments[i])->allocated == array->allocated;
-      }
-      if (fresh && !alias)
+      if (fresh) {
         pmap_rt_free(array->allocated);
-      else if (!fresh && array->allocated == (void *)0xdeadbeef) {
+      } else if (array->allocated == (void *)0xdeadbeef) {
         // Constants live in the program's code, which may go away before the value does.
         int64_t size = elementsOf(block.sizes) * bytes;
         block.owner = pmap_rt_alloc(size);
         memcpy(block.owner, block.data, (size_t)size);
         block.data = (char *)block.owner;
-      } else if (!fresh && alias)
-        pmap_rt_retain(block.owner);
+      }
     }
     if (spec.stack)
       block.sizes.insert(block.sizes.begin(), 1);

@@ -137,7 +137,9 @@ TEST_P(Map, AnInputMayBeTheResult) {
   ASSERT_EQ(runMap(
                 "mesh a=-1; size a ragged; in f64 [a]; out f64 [a]; out f64 [a];",
                 [](void **args) {
+                  pmap_rt_retain(((pmap_array *)args[1])->allocated);
                   memcpy(args[2], args[1], sizeof(pmap_array) + 16);
+                  pmap_rt_retain(((pmap_array *)args[1])->allocated);
                   memcpy(args[3], args[1], sizeof(pmap_array) + 16);
                 },
                 {16}, {in}, &out),

@@ -35,6 +35,7 @@ public:
 
   void run(func::FuncOp function) {
     entry = &function.front();
+    givesReferences = function->hasAttr("pmap.device_body");
     for (Block &block : function.getBody())
       runOnBlock(block, /*ownsArguments=*/false);
   }
@@ -58,8 +59,10 @@ private:
     for (Operation &op : block)
       if (carriesBuffers(&op) || op.hasTrait<OpTrait::IsTerminator>())
         for (OpOperand &operand : op.getOpOperands())
-          // A function's result that aliases an argument or another result is no reference of its own: its caller sees that.
-          if (isBuffer(operand.get()) && !consumed.contains(&operand) && handsOn(&op) && !isa<func::ReturnOp>(op))
+          // An entry's result that aliases an argument or another result is no reference of its own: its caller sees that.
+          // A device body's always is one (runtime.h).
+          if (isBuffer(operand.get()) && !consumed.contains(&operand) && handsOn(&op) &&
+              (!isa<func::ReturnOp>(op) || (onHost && givesReferences)))
             retain(operand.get(), &op);
   }
 
@@ -160,6 +163,7 @@ private:
   LLVMTypeConverter converter;
   OpBuilder builder;
   Block *entry = nullptr;
+  bool givesReferences = false;
 };
 
 struct InsertFreesPass : PassWrapper<InsertFreesPass, OperationPass<ModuleOp>> {

@@ -7,7 +7,8 @@
 // an `int64_t` for an index, the scalar itself for a rank-0 array, otherwise an MLIR strided memref descriptor (struct
 // pmap_array below). After the arguments come pointers to storage for each result in the same form. A result is a fresh
 // buffer from `pmap_rt_alloc` that the caller owns, or aliases an argument (`allocated` tells); arrays are contiguous,
-// row-major. A bool is one byte.
+// row-major. A bool is one byte. A device body (pmap_rt_map) gives a reference with every result, also with one that
+// aliases an argument or another result: whether it does may depend on what it computes.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 

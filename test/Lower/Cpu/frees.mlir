@@ -108,3 +108,29 @@ func.func @small_branch(%c: i1, %x: memref<3xf32>) -> memref<3xf32> {
   }
   return %r : memref<3xf32>
 }
+
+// A device body gives a reference with every result, also with one that may be its argument: a branch that yields the
+// argument retains it, and so does a result that is the argument.
+// CHECK-LABEL: func.func @device_body
+// CHECK: scf.if
+// CHECK: llvm.call @pmap_rt_retain
+// CHECK-NEXT: scf.yield %arg0
+// CHECK: llvm.call @pmap_rt_retain
+// CHECK-NEXT: return %{{.*}}, %arg0
+func.func @device_body(%x: memref<?xf32>, %c: i1, %n: index) -> (memref<?xf32>, memref<?xf32>) attributes {pmap.device_body} {
+  %0 = scf.if %c -> memref<?xf32> {
+    scf.yield %x : memref<?xf32>
+  } else {
+    %a = memref.alloc(%n) : memref<?xf32>
+    func.call @use(%a) : (memref<?xf32>) -> ()
+    scf.yield %a : memref<?xf32>
+  }
+  return %0, %x : memref<?xf32>, memref<?xf32>
+}
+
+// An entry's caller sees that a result is the argument.
+// CHECK-LABEL: func.func @entry
+// CHECK-NEXT: return %arg0
+func.func @entry(%x: memref<?xf32>) -> memref<?xf32> {
+  return %x : memref<?xf32>
+}
