@@ -1,5 +1,5 @@
-// How fast the collectives are, each beside what the machine allows: a copy with non-temporal stores of the same arrays by
-// the same threads. And what it costs to start a map and a loop.
+// How fast the collectives are, each beside what the machine allows: a copy with non-temporal stores of the same arrays
+// by the same threads. And what it costs to start a map and a loop.
 //
 //   collectives-bench [DEVICES] [MIB]            a table, arrays of 1 KiB to MIB MiB (default 2 and 256)
 //   collectives-bench [DEVICES] [MIB] --rows     `operation bytes microseconds`, for bench/beside_mpi.py

@@ -28,8 +28,8 @@ int main(int argc, char **argv) {
         else if (k == 3)
           MPI_Alltoall(in.data(), part, MPI_FLOAT, out.data(), part, MPI_FLOAT, MPI_COMM_WORLD);
         else
-          MPI_Sendrecv(in.data(), n, MPI_FLOAT, (rank + 1) % size, 0, out.data(), n, MPI_FLOAT, (rank + size - 1) % size, 0,
-                       MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+          MPI_Sendrecv(in.data(), n, MPI_FLOAT, (rank + 1) % size, 0, out.data(), n, MPI_FLOAT,
+                       (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       };
       long repeats = std::max(1L, (256L << 10) / bytes) * (bytes <= 4096 ? 16 : 1);
       std::vector<double> times;

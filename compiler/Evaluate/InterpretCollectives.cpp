@@ -18,9 +18,8 @@ static SmallVector<StringRef> namesOf(ArrayAttr axes) {
 Devices Interpreter::membersOf(const Meeting &meeting, unsigned device) const {
   // By position along the axes, major first.
   Devices along = mesh->group(device, meeting.axes);
-  llvm::sort(along, [&](unsigned a, unsigned b) {
-    return mesh->position(a, meeting.axes) < mesh->position(b, meeting.axes);
-  });
+  llvm::sort(along,
+             [&](unsigned a, unsigned b) { return mesh->position(a, meeting.axes) < mesh->position(b, meeting.axes); });
   if (!meeting.groups)
     return along;
   int64_t position = mesh->position(device, meeting.axes);
@@ -60,8 +59,9 @@ bool Interpreter::allHere(Operation *op, const Meeting &meeting, Devices &active
   for (unsigned device : active)
     for (unsigned other : membersOf(meeting, device))
       if (!llvm::is_contained(active, other)) {
-        failWith(op, device, "", "device " + Twine(other) + " does not reach a collective that device " + Twine(device) +
-                                     " waits in (V6)");
+        failWith(op, device, "",
+                 "device " + Twine(other) + " does not reach a collective that device " + Twine(device) +
+                     " waits in (V6)");
         return false;
       }
   return true;

@@ -144,8 +144,9 @@ LogicalResult Translator::translateAllToAll(AllToAllOp op) {
   auto type = cast<RankedTensorType>(op.getType());
   auto i32 = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(b, loc, value, 32); };
   Value destination = emptyLike(type, loc);
-  SmallVector<Value> scalars{constants.site(b, loc), *table,         i32(bytesPerElement(type)), i32(type.getRank()),
-                             i32(op.getSplit()),     i32(op.getConcat())};
+  SmallVector<Value> scalars{constants.site(b, loc),     *table,
+                             i32(bytesPerElement(type)), i32(type.getRank()),
+                             i32(op.getSplit()),         i32(op.getConcat())};
   set(op, rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_all_to_all", scalars, tensor(op.getInput()),
                              destination)
               .getResult(0));
@@ -173,8 +174,8 @@ LogicalResult Translator::translateAxisIndex(AxisIndexOp op) {
   FailureOr<int32_t> number = axisNumber(op, op.getAxisAttr());
   if (failed(number))
     return failure();
-  SymbolRefAttr callee = declareRuntimeFunction(
-      module, "pmap_rt_axis_index", FunctionType::get(b.getContext(), {b.getI32Type()}, {b.getI64Type()}));
+  SymbolRefAttr callee = declareRuntimeFunction(module, "pmap_rt_axis_index",
+                                                FunctionType::get(b.getContext(), {b.getI32Type()}, {b.getI64Type()}));
   Value axis = arith::ConstantIntOp::create(b, loc, *number, 32);
   Value position = func::CallOp::create(b, loc, callee, b.getI64Type(), axis).getResult(0);
   set(op, arith::TruncIOp::create(b, loc, b.getI32Type(), position));

@@ -56,7 +56,7 @@ Value sumOver(CallContext &c, const Value &value) {
     if (!invariant.empty())
       warnInvariant(c, operand, invariant);
     VarySet missing = differenceOf(collective->set, c.e.varyOf(operand.ssa)); // with groups none
-    if (isBool(operand.dtype)) { // C2: counts
+    if (isBool(operand.dtype)) {                                              // C2: counts
       operand.ssa = m.convert(operand.ssa, operand.dtype, DType::I32);
       operand.dtype = DType::I32;
     }

@@ -52,9 +52,9 @@ Value psumScatter(CallContext &c) {
     sizes[*dim] = *share;
     auto type = withSizes(mlir::cast<mlir::RankedTensorType>(value.getType()), sizes);
     auto axes = collective->attributes(&c.e.context);
-    results.push_back(ReduceScatterOp::create(m.builder, m.loc, type, value,
-                                              m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
-                                              m.builder.getI64IntegerAttr(*dim), collective->groups));
+    results.push_back(ReduceScatterOp::create(
+        m.builder, m.loc, type, value, m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
+        m.builder.getI64IntegerAttr(*dim), collective->groups));
   }
   return finishCollective(c, c["x"], results, *collective);
 }
@@ -66,7 +66,8 @@ Value allToAll(CallContext &c) {
   Emit m(c);
   SmallVector<mlir::Value, 4> results;
   for (const Operand &operand : collective->leaves) {
-    auto split = readDimension(c, operand, "split"), concat = split ? readDimension(c, operand, "concat") : std::nullopt;
+    auto split = readDimension(c, operand, "split"),
+         concat = split ? readDimension(c, operand, "concat") : std::nullopt;
     auto share = concat ? shareOf(c, operand, *split, *collective) : std::nullopt;
     if (!share)
       return Value::error();
@@ -76,10 +77,9 @@ Value allToAll(CallContext &c) {
     sizes[*split] = *share;
     sizes[*concat] *= participantsOf(axes, collective->groups);
     auto type = withSizes(mlir::cast<mlir::RankedTensorType>(value.getType()), sizes);
-    results.push_back(AllToAllOp::create(m.builder, m.loc, type, value,
-                                         m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
-                                         m.builder.getI64IntegerAttr(*split), m.builder.getI64IntegerAttr(*concat),
-                                         collective->groups));
+    results.push_back(AllToAllOp::create(
+        m.builder, m.loc, type, value, m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
+        m.builder.getI64IntegerAttr(*split), m.builder.getI64IntegerAttr(*concat), collective->groups));
   }
   return finishCollective(c, c["x"], results, *collective);
 }

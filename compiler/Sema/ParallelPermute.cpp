@@ -78,9 +78,10 @@ mlir::Value tableOfPairs(CallContext &c, const Collective &collective, const Lis
       return fail(element, "expected pairs of literal positions (from, to), got " + describeKind(element));
     for (int64_t position : positions)
       if (position < 0 || (devices > 0 && position >= devices))
-        return fail(element, "expected positions " +
-                                 (devices > 0 ? "from 0 to " + std::to_string(devices - 1) : std::string("of at least 0")) +
-                                 " along " + quoted(collective.axes) + ", got " + std::to_string(position));
+        return fail(element,
+                    "expected positions " +
+                        (devices > 0 ? "from 0 to " + std::to_string(devices - 1) : std::string("of at least 0")) +
+                        " along " + quoted(collective.axes) + ", got " + std::to_string(position));
     if (!sources.insert(positions[0]).second)
       return fail(element, "position " + std::to_string(positions[0]) + " sends twice");
     if (!destinations.insert(positions[1]).second)
@@ -117,7 +118,8 @@ mlir::Value asDestination(CallContext &c, const Value &value, const Value &funct
     return {};
   if (result.rank() != 0 || !isInteger(result.dtype)) {
     c.e.error(Code::E0721, function.range(),
-              spelt(c) + ": expected a function from a position to a position, got " + shown(c, result) + " for its result");
+              spelt(c) + ": expected a function from a position to a position, got " + shown(c, result) +
+                  " for its result");
     return {};
   }
   return Emit(c).convert(result.ssa, result.dtype, DType::I32);
@@ -216,7 +218,8 @@ mlir::Value tableOfShift(Emit &m, CallContext &c, const Collective &collective, 
     auto rest = [&](mlir::Value x) -> mlir::Value { return mlir::arith::RemSIOp::create(m.builder, m.loc, x, size); };
     return rest(m.add(rest(to), size));
   }
-  mlir::Value inside = m.logicalAnd(m.lessEqual(m.likeInt(to, 0, DType::I32), to, DType::I32), m.less(to, size, DType::I32));
+  mlir::Value inside =
+      m.logicalAnd(m.lessEqual(m.likeInt(to, 0, DType::I32), to, DType::I32), m.less(to, size, DType::I32));
   return m.select(inside, to, m.likeInt(to, -1, DType::I32));
 }
 
@@ -225,7 +228,8 @@ mlir::Value tableOfShift(Emit &m, CallContext &c, const Collective &collective, 
 /// `fill:` as a scalar of a leaf's dtype, 0 where it was left out; null (reported) where it is none.
 mlir::Value readFill(CallContext &c, const Operand &operand, const Value &fill) {
   if (!fill)
-    return isFloat(operand.dtype) ? c.e.constant(0, operand.dtype, c.range) : c.e.constantInt(0, operand.dtype, c.range);
+    return isFloat(operand.dtype) ? c.e.constant(0, operand.dtype, c.range)
+                                  : c.e.constantInt(0, operand.dtype, c.range);
   SmallVector<Value, 2> both = {Value::array(operand.ssa, operand.dtype, operand.range), fill};
   auto dtype = c.e.commonDType(both, c.range, spelt(c));
   mlir::Value scalar = dtype ? c.e.tensorOf(fill, dtype) : mlir::Value();
@@ -280,9 +284,9 @@ Value shift(CallContext &c) {
       return c.e.error(Code::E0520, by.range(), "`shift`: `by:` must be an integer, got " + shown(c, step));
     for (mlir::StringAttr axis : c.e.varyOf(step.ssa))
       if (contains(collective->set, axis.getValue())) {
-        Report report = c.e.error(Code::E0721, by.range(),
-                                  "`shift`: expected one `by:` for all devices, but this one differs over \"" +
-                                      axis.str() + "\"");
+        Report report =
+            c.e.error(Code::E0721, by.range(),
+                      "`shift`: expected one `by:` for all devices, but this one differs over \"" + axis.str() + "\"");
         c.e.noteVariance(report, step.ssa, axis.getValue());
         return report;
       }
@@ -318,7 +322,8 @@ Value halo(CallContext &c) {
   for (const Operand &operand : collective->leaves) {
     if (operand.rank() == 0)
       return c.e.error(Code::E0403, operand.range,
-                       "`halo` adds rows along a dimension: expected at least one, got the scalar " + shown(c, operand));
+                       "`halo` adds rows along a dimension: expected at least one, got the scalar " +
+                           shown(c, operand));
     auto dim = c.has("dim") ? Arguments(c).dimension(c["dim"], operand.rank()) : std::optional<int64_t>(0);
     mlir::Value fill = dim ? readFill(c, operand, name ? Value() : edge) : mlir::Value();
     if (!fill)
@@ -328,8 +333,8 @@ Value halo(CallContext &c) {
     Size rows = sizes[*dim];
     if (auto more = (rows - *width).constant(); more && *more < 0)
       return c.e.error(Code::E0520, c.rangeOf("width"),
-                       "`halo`: a neighbour gives at most its own " + c.e.render(rows) + " rows, got `width: " +
-                           c.e.render(*width) + "`");
+                       "`halo`: a neighbour gives at most its own " + c.e.render(rows) +
+                           " rows, got `width: " + c.e.render(*width) + "`");
     mlir::Value before = send(m, *collective, m.slice(x, *dim, rows - *width, *width), ahead, fill);
     mlir::Value after = send(m, *collective, m.slice(x, *dim, Size(0), *width), back, fill);
     if (clamp) {

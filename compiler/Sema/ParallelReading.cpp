@@ -68,7 +68,8 @@ bool readGroups(CallContext &c, Collective &collective, GroupSizes sizes) {
       positions.push_back(literal->value);
     }
     if (width && positions.size() != width && sizes == GroupSizes::Equal)
-      return fail(list.range(), "of " + spelt(c) + " must be of one size, because its result's size depends on it: expected " +
+      return fail(list.range(), "of " + spelt(c) +
+                                    " must be of one size, because its result's size depends on it: expected " +
                                     std::to_string(width) + (width == 1 ? " position" : " positions") + ", got " +
                                     std::to_string(positions.size()));
     width = positions.size();

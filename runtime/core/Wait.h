@@ -82,8 +82,8 @@ int32_t currentCore();
 /// Lets another thread have the core.
 void yieldCore();
 
-/// The same for a thread that may be on the core of the one it waits for, which `sharesCore()` tells: that one needs the
-/// core. On a busy machine the system often has two devices share one, even where there are cores for all.
+/// The same for a thread that may be on the core of the one it waits for, which `sharesCore()` tells: that one needs
+/// the core. On a busy machine the system often has two devices share one, even where there are cores for all.
 template <typename SharesCore, typename Condition>
 bool spinBeside(double microseconds, SharesCore sharesCore, Condition condition) {
   if (condition())

@@ -106,8 +106,8 @@ void pmap_rt_reduce_scatter(const pmap_site *site, const int32_t *among, int32_t
     ins[r] = exchange.from(r);
   sum.ins = ins;
   // Rows that begin within a line cannot be stored past the caches.
-  sum.stream = streams(bytes / devices) && (uintptr_t)out % lineBytes == 0 &&
-               (outer == 1 || inner * width % lineBytes == 0);
+  sum.stream =
+      streams(bytes / devices) && (uintptr_t)out % lineBytes == 0 && (outer == 1 || inner * width % lineBytes == 0);
   pmap_rt_parallel_for(
       [](void *closure, int64_t lo, int64_t hi) {
         auto &sum = *(Sum *)closure;
@@ -184,8 +184,8 @@ void checkDestinations(const pmap_site *site, const int32_t *destinations, int64
 
 } // namespace
 
-void pmap_rt_send(const pmap_site *site, const int32_t *among, int32_t width, int32_t, const void *const *in,
-                  void *out, const int64_t *n) {
+void pmap_rt_send(const pmap_site *site, const int32_t *among, int32_t width, int32_t, const void *const *in, void *out,
+                  const int64_t *n) {
   Exchange exchange = join(site, "ppermute", among, in[0]);
   auto *destinations = (const int32_t *)in[1];
   int64_t devices = exchange.devices(), bytes = n[0] * width;

@@ -275,7 +275,8 @@ TEST_P(Collectives, DevicesThatDisagree) {
     const void *ins[] = {x};
     void *outs[] = {x};
     int64_t n = last ? 1 : 2;
-    pmap_rt_all_reduce(last ? &other : &at, alongA, last ? PMAP_REDUCE_MAX : PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs, &n);
+    pmap_rt_all_reduce(last ? &other : &at, alongA, last ? PMAP_REDUCE_MAX : PMAP_REDUCE_SUM, PMAP_f32, 1, ins, outs,
+                       &n);
   });
   EXPECT_EQ(message, "body.pmap:4:9: error: the devices do not agree on this psum [E1112]\n"
                      "note: device 0 is in the psum of 2 f32 at body.pmap:4:9\n"
@@ -363,8 +364,8 @@ TEST(Groups, DevicesThatWaitForEachOther) {
     const void *ins[] = {&x};
     void *outs[] = {&x};
     int64_t n = 1;
-    pmap_rt_all_reduce(&at, pmap_rt_axis_index(0) == pmap_rt_axis_index(1) ? alongA : alongB, PMAP_REDUCE_SUM, PMAP_f32, 1, ins,
-                       outs, &n);
+    pmap_rt_all_reduce(&at, pmap_rt_axis_index(0) == pmap_rt_axis_index(1) ? alongA : alongB, PMAP_REDUCE_SUM, PMAP_f32,
+                       1, ins, outs, &n);
   });
   EXPECT_NE(message.find("the devices wait for each other"), std::string::npos) << message;
   EXPECT_LT(now() - begin, 1);

@@ -39,7 +39,8 @@ TEST_P(Exchanges, ReduceScatter) {
       sizes[1] = inner;
       ASSERT_EQ(runMap("mesh a=-1;",
                        [](void **) {
-                         int64_t outer = sizes[0], inner = sizes[1], d = pmap_rt_axis_size(0), me = pmap_rt_axis_index(0);
+                         int64_t outer = sizes[0], inner = sizes[1], d = pmap_rt_axis_size(0),
+                                 me = pmap_rt_axis_index(0);
                          auto x = arrayOf(me, outer * d * inner);
                          std::vector<int32_t> y((size_t)(outer * inner), -1);
                          pmap_rt_reduce_scatter(&at, alongA, PMAP_i32, outer, inner, x.data(), y.data());
@@ -48,7 +49,8 @@ TEST_P(Exchanges, ReduceScatter) {
                              int32_t sum = 0;
                              for (int64_t r = 0; r < d; ++r)
                                sum += element(r, (o * d + me) * inner + i);
-                             ASSERT_EQ(y[(size_t)(o * inner + i)], sum) << outer << ' ' << inner << ' ' << o << ' ' << i;
+                             ASSERT_EQ(y[(size_t)(o * inner + i)], sum)
+                                 << outer << ' ' << inner << ' ' << o << ' ' << i;
                            }
                        }),
                 "");
@@ -74,7 +76,8 @@ TEST_P(Exchanges, AllToAllOfEveryPairOfDimensions) {
                            int64_t n = shape[0] * shape[1] * shape[2], piece = shape[(size_t)s] / d;
                            Packed<int32_t> x(shape, arrayOf(me, n));
                            std::vector<int32_t> y((size_t)n, -1);
-                           pmap_rt_all_to_all(&at, alongA, 4, 3, (int32_t)s, (int32_t)c, (pmap_array *)x.pointer(), y.data());
+                           pmap_rt_all_to_all(&at, alongA, 4, 3, (int32_t)s, (int32_t)c, (pmap_array *)x.pointer(),
+                                              y.data());
                            int64_t part = result[(size_t)c] / d; // what each sender gives along `concat`
                            for (int64_t flat = 0; flat < n; ++flat) {
                              std::vector<int64_t> p = {flat / (result[1] * result[2]), flat / result[2] % result[1],
@@ -160,8 +163,7 @@ TEST_P(Exchanges, ASizeThatDoesNotDivide) {
     static int32_t y[17];
     pmap_rt_all_to_all(&at, alongA, 4, 1, 0, 0, (pmap_array *)&array, y);
   });
-  EXPECT_EQ(message,
-            "body.pmap:4:9: error: division is not exact: 17 / " + std::to_string(GetParam()) + " [E1103]\n");
+  EXPECT_EQ(message, "body.pmap:4:9: error: division is not exact: 17 / " + std::to_string(GetParam()) + " [E1103]\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Exchanges, testing::Values(1, 2, 3, 4, 8));

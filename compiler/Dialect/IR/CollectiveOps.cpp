@@ -27,8 +27,8 @@ FailureOr<Size> participants(Operation *op, StringRef axesNumber, StringRef grou
   llvm::sort(seen);
   if (axes.size() != 1 || !even || seen.empty() || seen.front() < 0 ||
       std::adjacent_find(seen.begin(), seen.end()) != seen.end())
-    return op->emitOpError() << "(" << groupsNumber << ") groups of one size partition the positions of one axis (C3), got "
-                             << *groups;
+    return op->emitOpError() << "(" << groupsNumber
+                             << ") groups of one size partition the positions of one axis (C3), got " << *groups;
   return participantsOf(axes, *groups);
 }
 
@@ -100,7 +100,8 @@ LogicalResult PermuteOp::verify() {
   auto devices = participants(*this, "permute-1", "permute-1", getAxes(), std::nullopt);
   if (failed(devices))
     return failure();
-  RankedTensorType input = tensorType(getInput()), destinations = tensorType(getDestinations()), fill = tensorType(getFill());
+  RankedTensorType input = tensorType(getInput()), destinations = tensorType(getDestinations()),
+                   fill = tensorType(getFill());
   Axes axes = sorted(axesOf(getAxes()));
   bool fits = destinations.getRank() == 1 && destinations.getElementType().isSignlessInteger(32) &&
               (sizeOf(destinations, 0) == *devices || sizeOf(destinations, 0).isConstant());

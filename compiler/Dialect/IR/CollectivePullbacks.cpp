@@ -93,7 +93,8 @@ LogicalResult AllGatherOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangen
   }
   SmallVector<Size> sizes = sizesOf(ct.getType());
   sizes[dim] = getTiled() ? sizeOf(input, dim) : Size(1);
-  Value sum = ReduceScatterOp::create(builder, loc, withSizes(tensorType(ct), sizes), ct, getAxes(), dim, getGroupsAttr());
+  Value sum =
+      ReduceScatterOp::create(builder, loc, withSizes(tensorType(ct), sizes), ct, getAxes(), dim, getGroupsAttr());
   if (!getTiled())
     sum = ReshapeOp::create(builder, loc, withVary(input, varyOf(sum.getType())), sum);
   result.push_back(withVarianceOf(builder, loc, sum, input));
@@ -139,7 +140,8 @@ LogicalResult PermuteOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents
                                          splatInteger(builder, loc, tensorType(source), 0));
   Value sum = ct;
   if (type.getRank())
-    sum = ReduceOp::create(builder, loc, ReductionKind::Sum, ct, llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())));
+    sum =
+        ReduceOp::create(builder, loc, ReductionKind::Sum, ct, llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())));
   Axes missing = differenceOf(varyOf(sum.getType()), varyOf(received.getType()));
   if (!missing.empty())
     received = WidenOp::create(builder, loc, received, missing);
