@@ -98,8 +98,8 @@ struct AllReduceRule {
     return ct;
   }
 
-  // With groups, which may differ in size, all devices' values are gathered, and those of other groups count as 1. Every
-  // member holds a cotangent of its own: the group's is their sum.
+  // With groups, which may differ in size, all devices' values are gathered, and those of other groups count as 1.
+  // Every member holds a cotangent of its own: the group's is their sum.
   Value groupedProduct() {
     StringAttr axis = axes().front();
     Value mine = like(x, y.getType()), total = reduced(ReductionKind::Sum, cotangent, axes());
