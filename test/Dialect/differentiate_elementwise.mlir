@@ -44,18 +44,21 @@ func.func @uses(%x: tensor<f32>, %y: tensor<f32>) -> (tensor<f32>, tensor<f32>) 
   return %dx, %dy : tensor<f32>, tensor<f32>
 }
 
-// Where a `where` may not take a side, a zero cotangent gives zero, whatever the derivative is there.
+// Where a `where` may not take a side, a zero cotangent gives zero, though the derivative be infinite there. A finite one
+// stays in the product, whose own derivative it is.
 // CHECK-LABEL: func.func @masked
 // CHECK-SAME: %[[X:.*]]: tensor<4xf32>, %[[C:.*]]: tensor<4xi1>
 func.func @masked(%x: tensor<4xf32>, %c: tensor<4xi1>) -> tensor<4xf32> {
-  // CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<4xf32>
   // CHECK-DAG: %[[HALF:.*]] = arith.constant dense<5.000000e-01> : tensor<4xf32>
   // CHECK: %[[Y:.*]] = math.sqrt %[[X]]
-  // CHECK: %[[CT:.*]] = arith.select %[[C]], %{{.*}}, %[[ZERO]]
+  // CHECK: %[[CT:.*]] = arith.select %[[C]], %{{.*}}, %{{.*}}
   // CHECK: %[[D:.*]] = arith.divf %[[HALF]], %[[Y]]
-  // CHECK: %[[P:.*]] = arith.mulf %[[CT]], %[[D]]
-  // CHECK: %[[N:.*]] = arith.cmpf oeq, %[[CT]], %[[ZERO]]
-  // CHECK: %[[G:.*]] = arith.select %[[N]], %[[ZERO]], %[[P]]
+  // CHECK: %[[TAKEN:.*]] = arith.cmpf une, %[[CT]], %{{.*}}
+  // CHECK: %[[ZERO_IF_FINITE:.*]] = arith.subf %[[D]], %[[D]]
+  // CHECK: %[[FINITE:.*]] = arith.cmpf oeq, %[[ZERO_IF_FINITE]], %{{.*}}
+  // CHECK: %[[KEPT:.*]] = arith.ori %[[TAKEN]], %[[FINITE]]
+  // CHECK: %[[SAFE:.*]] = arith.select %[[KEPT]], %[[D]], %{{.*}}
+  // CHECK: %[[G:.*]] = arith.mulf %[[CT]], %[[SAFE]]
   // CHECK: return %[[G]]
   // CHECK-NOT: pmap.masked
   %v, %d = pmap.grad (%x as %a : tensor<4xf32>) wrt [0] {

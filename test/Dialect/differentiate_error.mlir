@@ -19,14 +19,13 @@ func.func @while(%x: tensor<f32>) -> tensor<f32> {
 }
 
 // -----
-func.func @unknown(%x: tensor<f32, #pmap.layout<[], ["a"]>>) -> tensor<f32, #pmap.layout<[], ["a"]>> {
-  %v, %g = pmap.grad (%x as %a : tensor<f32, #pmap.layout<[], ["a"]>>) wrt [0] {
-    // expected-error @+1 {{no derivative is known for 'pprod' over groups; stop_gradient(...) takes its value as a constant [E0810]}}
-    %0 = pmap.all_reduce prod (%a) over ["a"] groups [array<i64: 0, 1>]
-      : (tensor<f32, #pmap.layout<[], ["a"]>>) -> tensor<f32, #pmap.layout<[], ["a"]>>
-    pmap.yield %0 : tensor<f32, #pmap.layout<[], ["a"]>>
-  } : tensor<f32, #pmap.layout<[], ["a"]>>, tensor<f32, #pmap.layout<[], ["a"]>>
-  return %g : tensor<f32, #pmap.layout<[], ["a"]>>
+func.func @unknown(%x: tensor<f32>) -> tensor<f32> {
+  %v, %g = pmap.grad (%x as %a : tensor<f32>) wrt [0] {
+    // expected-error @+1 {{no derivative is known for 'cast'; stop_gradient(...) takes its value as a constant [E0810]}}
+    %0 = tensor.cast %a : tensor<f32> to tensor<f32>
+    pmap.yield %0 : tensor<f32>
+  } : tensor<f32>, tensor<f32>
+  return %g : tensor<f32>
 }
 
 // -----

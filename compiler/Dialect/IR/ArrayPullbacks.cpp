@@ -159,8 +159,8 @@ LogicalResult ScanOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, C
 
 namespace {
 
-// In a contraction that a `where` may not take: `operand` with zeros where the cotangent is zero along all of `summed`, so
-// that what is not taken adds nothing, NaN or not. Dimension `dims[i]` of the operand is what dimension i of the cotangent
+// In a contraction that a `where` may not take: `operand` with zeros for what is not finite where the cotangent is zero along
+// all of `summed`, so that what is not taken adds nothing, NaN or not. Dimension `dims[i]` of the operand is what dimension i of the cotangent
 // is once `summed` is dropped.
 Value withoutMasked(OpBuilder &builder, Location loc, Value operand, Value cotangent, ArrayRef<int64_t> summed,
                     ArrayRef<int64_t> dims) {
@@ -175,7 +175,7 @@ Value withoutMasked(OpBuilder &builder, Location loc, Value operand, Value cotan
   taken = TransposeOp::create(builder, loc, taken, perm);
   RankedTensorType mask = withElementType(x.type(), builder.getI1Type());
   taken = BroadcastOp::create(builder, loc, mask, taken, sorted);
-  return select(ct.with(taken), x, x.number(0));
+  return select(orFinite(ct.with(taken), x), x, x.number(0));
 }
 
 } // namespace

@@ -65,8 +65,14 @@ Expr pmap::operator-(Expr a) { return a.apply<arith::NegFOp>(); }
 Expr pmap::select(Expr condition, Expr a, Expr b) { return condition.apply<arith::SelectOp>(a, b); }
 
 Value pmap::scaleCotangent(Operation *op, Expr cotangent, Expr derivative) {
-  Expr product = cotangent * derivative;
   if (!op->hasAttr(kMaskedAttr))
-    return product;
-  return select(cotangent.compare(arith::CmpFPredicate::OEQ, 0), cotangent.number(0), product);
+    return cotangent * derivative;
+  // A finite derivative stays: the product's own derivative by the cotangent is it, at zero as well.
+  Expr taken = cotangent.compare(arith::CmpFPredicate::UNE, 0);
+  return cotangent * select(orFinite(taken, derivative), derivative, derivative.number(0));
+}
+
+Expr pmap::orFinite(Expr condition, Expr x) {
+  // x - x is NaN where x is infinite or NaN.
+  return condition.apply<arith::OrIOp>((x - x).compare(arith::CmpFPredicate::OEQ, 0));
 }

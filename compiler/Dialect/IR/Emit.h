@@ -61,6 +61,8 @@ Expr select(Expr condition, Expr a, Expr b);
 /// On an op that `pmap-transform` is about to ask for its pullback: its result reaches a `where` that may not take
 /// it, so that a zero cotangent must give zero whatever the derivative is (it may be infinite or NaN there).
 constexpr llvm::StringLiteral kMaskedAttr = "pmap.masked";
+/// `condition`, or that x is finite, element by element.
+Expr orFinite(Expr condition, Expr x);
 /// cotangent * derivative; zero where the cotangent is zero if `op` is marked as masked.
 mlir::Value scaleCotangent(mlir::Operation *op, Expr cotangent, Expr derivative);
 
