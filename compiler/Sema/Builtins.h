@@ -122,6 +122,7 @@ mlir::Value widenBySizes(CallContext &c, mlir::Value array, llvm::ArrayRef<Size>
 Value notBuiltYet(Elaborator &e, SourceRange range, llvm::StringRef what);
 
 void registerVmapBuiltins(BuiltinTable &table); // Vmap.cpp
+void registerPreludeBuiltins(BuiltinTable &table); // BuiltinsPrelude.cpp
 void registerMakeBuiltins(BuiltinTable &table);
 void registerBitsBuiltins(BuiltinTable &table);
 void registerMathBuiltins(BuiltinTable &table);

@@ -206,16 +206,10 @@ void sema::registerArrayBuiltins(BuiltinTable &table) {
   registerArrangeBuiltins(table);
   registerLinearBuiltins(table);
   registerIndexBuiltins(table);
+  registerPreludeBuiltins(table);
   // Of the language, and not compiled yet.
-  table.add("conv", "x, kernel, strides:?, padding:?", notYet);
-  table.add("cholesky", "x", notYet);
-  table.add("solve_triangular", "a, b, lower:?", notYet);
-  table.add("solve", "a, b", notYet);
-  table.add("qr", "x", notYet);
   table.add("compress", "mask, x", notYet);
   table.add("load", "path", notYet);
   table.add("save", "path, x", notYet);
   table.add("progress", "x, *more", notYet);
-  table.add("lgamma", "x", notYet);
-  table.add("tgamma", "x", notYet);
 }

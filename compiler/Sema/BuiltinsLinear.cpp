@@ -205,6 +205,24 @@ Value trace(CallContext &c) {
   return Value::array(m.reduce(ReductionKind::Sum, diagonal.ssa, {0}), sum, c.range);
 }
 
+/// In subscripts, `...`: as many dimensions as an operand has beside its letters. Aligned at the right they are labelled
+/// from `firstDot` on, and a literal 1 stretches.
+constexpr int dots = 0, firstDot = 1000;
+
+std::string spelt(int label) { return label == dots || label >= firstDot ? "..." : std::string(1, char(label)); }
+
+/// Puts labels in the place of `...`: for the last `count` of `most` dimensions.
+void expandDots(Labels &labels, int64_t count, int64_t most) {
+  int *place = llvm::find(labels, dots);
+  if (place == labels.end())
+    return;
+  Labels all(labels.begin(), place);
+  for (int64_t i = most - count; i < most; ++i)
+    all.push_back(firstDot + int(i));
+  all.append(place + 1, labels.end());
+  labels = std::move(all);
+}
+
 /// The subscripts of einsum: one list of labels per operand, and the result's.
 struct Subscripts {
   SmallVector<Labels, 2> operands;
@@ -219,12 +237,21 @@ std::optional<Subscripts> parseSubscripts(CallContext &c, StringRef text, Source
   auto [inputs, output] = text.split("->");
   bool explicitResult = text.contains("->");
   auto read = [&](StringRef part, Labels &labels) {
-    for (char letter : part)
-      if (letter != ' ') {
-        if (!isalpha((unsigned char)letter))
+    while (!part.empty()) {
+      if (part.consume_front("...")) {
+        if (llvm::is_contained(labels, dots))
           return false;
-        labels.push_back(letter);
+        labels.push_back(dots);
+        continue;
       }
+      char letter = part.front();
+      part = part.drop_front();
+      if (letter == ' ')
+        continue;
+      if (!isalpha((unsigned char)letter))
+        return false;
+      labels.push_back(letter);
+    }
     return true;
   };
   SmallVector<StringRef, 4> parts;
@@ -232,30 +259,53 @@ std::optional<Subscripts> parseSubscripts(CallContext &c, StringRef text, Source
   for (StringRef part : parts) {
     result.operands.emplace_back();
     if (!read(part, result.operands.back()))
-      return part.contains("...") ? fail("`...` is not compiled by this version yet")
-                                  : fail("expected letters, one per dimension, got \"" + part + "\"");
+      return fail("expected letters, one per dimension, and at most one `...`, got \"" + part + "\"");
   }
   if (explicitResult) {
     if (!read(output, result.result))
       return fail("expected letters after `->`, got \"" + output + "\"");
   } else {
-    // As NumPy: the letters that occur once, in alphabetical order.
+    // As NumPy: `...`, then the letters that occur once, in alphabetical order.
     std::map<int, int> counts;
     for (const Labels &labels : result.operands)
       for (int label : labels)
         ++counts[label];
     for (auto [label, count] : counts)
-      if (count == 1)
+      if (count == 1 || label == dots)
         result.result.push_back(label);
   }
   for (size_t i = 0; i < result.result.size(); ++i) {
     int label = result.result[i];
     if (llvm::is_contained(ArrayRef<int>(result.result).take_front(i), label))
-      return fail("the result names '" + std::string(1, char(label)) + "' twice");
+      return fail("the result names '" + spelt(label) + "' twice");
     if (llvm::none_of(result.operands, [&](const Labels &labels) { return llvm::is_contained(labels, label); }))
-      return fail("no operand has the result's '" + std::string(1, char(label)) + "'");
+      return fail("no operand has the result's '" + spelt(label) + "'");
   }
+  auto hasDots = [](const Labels &labels) { return llvm::is_contained(labels, dots); };
+  if (llvm::any_of(result.operands, hasDots) && !hasDots(result.result))
+    return fail("the operands have `...`, so the result needs it, too,");
   return result;
+}
+
+/// Drops a dimension of `...` of literal size 1 where another array has a longer one.
+void stretchDots(Emit &m, llvm::MutableArrayRef<Labelled> arrays) {
+  auto isOne = [&](const Labelled &x, int label) {
+    return x.find(label) >= 0 && m.sizes(x.ssa)[x.find(label)].isConstant(1);
+  };
+  for (Labelled &x : arrays) {
+    SmallVector<Size, 4> sizes;
+    Labels kept;
+    for (auto [label, size] : llvm::zip(x.labels, m.sizes(x.ssa))) {
+      bool stretches = label >= firstDot && size.isConstant(1) && llvm::any_of(arrays, [&, l = label](const Labelled &other) {
+                         return other.find(l) >= 0 && !isOne(other, l);
+                       });
+      if (stretches)
+        continue;
+      kept.push_back(label);
+      sizes.push_back(size);
+    }
+    x = {m.reshape(x.ssa, sizes), kept};
+  }
 }
 
 Value einsum(CallContext &c) {
@@ -280,26 +330,42 @@ Value einsum(CallContext &c) {
     return c.e.error(Code::E0320, c.range, "`einsum` is for numbers, got " + c.e.render(operands[0]));
   DType sum = dtypeOfSum(*dtype);
   Emit m(c);
-  SmallVector<Labelled, 4> arrays;
-  std::map<int, std::pair<Size, SourceRange>> sizeOfLabel;
+  SmallVector<Operand, 4> given;
+  int64_t most = 0;
   for (auto [value, labels] : llvm::zip(operands, subscripts->operands)) {
     Operand x = Arguments(c).asArray(value, *dtype);
     if (!x)
       return Value::error();
-    if (x.rank() != int64_t(labels.size()))
+    bool open = llvm::is_contained(labels, dots);
+    int64_t letters = int64_t(labels.size()) - open;
+    if (open ? x.rank() < letters : x.rank() != letters)
       return c.e.error(Code::E0411, x.range,
-                       "`einsum`: expected an array with " + std::to_string(labels.size()) + " dimensions, got " +
-                           describe(c.e, x));
-    for (auto [label, size] : llvm::zip(labels, c.e.sizesOf(x.ssa))) {
+                       "`einsum`: expected an array with " + std::string(open ? "at least " : "") + std::to_string(letters) +
+                           " dimensions, got " + describe(c.e, x));
+    expandDots(labels, x.rank() - letters, x.rank() - letters);
+    most = std::max(most, x.rank() - letters);
+    given.push_back(x);
+  }
+  expandDots(subscripts->result, most, most);
+  SmallVector<Labelled, 4> arrays;
+  std::map<int, std::pair<Size, SourceRange>> sizeOfLabel;
+  for (auto [x, labels] : llvm::zip(given, subscripts->operands)) {
+    // The dots of an operand are the last ones of the result's.
+    int64_t own = llvm::count_if(labels, [](int label) { return label >= firstDot; });
+    for (int &label : labels)
+      label += label >= firstDot ? int(most - own) : 0;
+    arrays.push_back({m.convert(x.ssa, *dtype, sum), labels});
+  }
+  stretchDots(m, arrays);
+  for (auto [x, array] : llvm::zip(given, arrays)) {
+    for (auto [label, size] : llvm::zip(array.labels, m.sizes(array.ssa))) {
       auto [known, fresh] = sizeOfLabel.try_emplace(label, size, x.range);
-      if (!fresh &&
-          !c.e.expectEqual(known->second.first, size, x.range,
-                           "`einsum`: '" + std::string(1, char(label)) + "' is " + c.e.render(known->second.first) +
-                               " before, and " + c.e.render(size) + " here"))
+      if (!fresh && !c.e.expectEqual(known->second.first, size, x.range,
+                                     "`einsum`: '" + spelt(label) + "' is " + c.e.render(known->second.first) +
+                                         " before, and " + c.e.render(size) + " here"))
         return Value::error();
     }
-    arrays.push_back({m.convert(x.ssa, *dtype, sum), labels});
-    takeDiagonals(m, arrays.back(), sum);
+    takeDiagonals(m, array, sum);
   }
   // From left to right; a label is kept as long as the result or an operand to come has it.
   Labelled total = arrays[0];

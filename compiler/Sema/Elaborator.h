@@ -274,6 +274,8 @@ public:
   //-------------------------------------------===//
   /// Loads what `module` imports and declares its items. Reports names declared twice, missing modules and cycles.
   LoadedModule *load(const ast::Module &module);
+  /// A module of the standard library, loaded when first asked for; null (reported at `use`) when there is none.
+  LoadedModule *library(llvm::StringRef name, SourceRange use);
   void elaborateEntries(LoadedModule &program, mlir::ModuleOp into);
   /// The value of a module's item; null when it has none of that name.
   Value item(LoadedModule &module, llvm::StringRef name, SourceRange use);

@@ -135,6 +135,17 @@ LoadedModule *Elaborator::importModule(const ast::ImportItem &import, LoadedModu
   return declare(std::move(loaded));
 }
 
+LoadedModule *Elaborator::library(StringRef name, SourceRange use) {
+  ast::ImportItem import(use);
+  import.module = name.str();
+  import.moduleRange = use;
+  // As if the library imported it: a program's own file of that name is not meant.
+  LoadedModule importer;
+  if (!options.libraryPaths.empty())
+    importer.path = options.libraryPaths.front() + "/";
+  return importModule(import, importer);
+}
+
 //===----------------------------------------------------------------------===//
 // Items
 //===----------------------------------------------------------------------===//

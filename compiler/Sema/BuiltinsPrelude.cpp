@@ -1,0 +1,101 @@
+// Builtins that are written in the language itself: functions of the library's module `prelude`.
+
+#include "compiler/Sema/Builtins.h"
+#include "compiler/Sema/Modules.h"
+
+using namespace pmap;
+using namespace pmap::sema;
+using llvm::SmallVector;
+using llvm::StringRef;
+
+namespace {
+
+Value callPrelude(CallContext &c, StringRef function, llvm::ArrayRef<Argument> arguments) {
+  LoadedModule *prelude = c.e.library("prelude", c.range);
+  if (!prelude)
+    return Value::error();
+  return c.e.callFunction(c.e.item(*prelude, function, c.range), arguments, c.range);
+}
+
+/// A function of the same name, called as it was written.
+Value preludeBuiltin(CallContext &c) {
+  SmallVector<Argument, 4> arguments;
+  for (auto [parameter, value] : llvm::zip(c.builtin.parameters, c.arguments)) {
+    if (!value)
+      continue;
+    if (value.isError())
+      return Value::error();
+    arguments.push_back(Argument{parameter.optional ? parameter.name : "", value, value.range(), {}});
+  }
+  return callPrelude(c, c.builtin.name, arguments);
+}
+
+/// lgamma, tgamma: the formulas are for floats.
+Value floatingBuiltin(CallContext &c) {
+  Operand x = Arguments(c).floating("x");
+  if (!x)
+    return Value::error();
+  return callPrelude(c, c.builtin.name, Argument{"", Value::array(x.ssa, x.dtype, x.range), x.range, {}});
+}
+
+//===--- conv --------------------------------------------------------------------------------------------------===//
+
+/// One stride per dimension, from one number for all or a tuple.
+std::optional<Value> readStrides(CallContext &c, int64_t dimensions) {
+  const Value &given = c["strides"];
+  if (!given || given.is(ValueKind::Int)) {
+    Value one = given ? given : Value::integer(1, c.range);
+    return Value::tuple(SmallVector<Value, 4>(dimensions, one), one.range());
+  }
+  SmallVector<Value, 4> strides = Arguments(c).sequence(given);
+  if (static_cast<int64_t>(strides.size()) != dimensions)
+    return c.e.error(Code::E0520, given.range(),
+                     "`conv`: `strides:` must be one number, or one for each of the " + std::to_string(dimensions) +
+                         " dimensions of the kernel, got " + std::to_string(strides.size()));
+  for (const Value &stride : strides)
+    if (!Arguments(c).integer(stride, "a stride"))
+      return std::nullopt;
+  return Value::tuple(strides, given.range());
+}
+
+/// conv(x, kernel, strides: 1, padding: "valid"): [batch, n, channels] by [k, channels, out], or the same in two
+/// dimensions. `padding:` is "valid", "same", or a margin for every side.
+Value conv(CallContext &c) {
+  Operand x = Arguments(c).array("x"), kernel = Arguments(c).array("kernel");
+  if (!x || !kernel)
+    return Value::error();
+  int64_t dimensions = kernel.rank() - 2;
+  if (dimensions != 1 && dimensions != 2)
+    return c.e.error(Code::E0403, kernel.range,
+                     "`conv` needs a kernel [k, channels, out] or [k, l, channels, out], got " + shown(c, kernel));
+  if (x.rank() != kernel.rank())
+    return c.e.error(Code::E0403, x.range,
+                     "`conv` needs an array of the kernel's rank, [batch, ..., channels], got " + shown(c, x) + " and " +
+                         shown(c, kernel));
+  auto strides = readStrides(c, dimensions);
+  if (!strides || strides->isError())
+    return Value::error();
+  const Value &padding = c["padding"];
+  const auto *name = padding ? padding.as<StringValue>() : nullptr;
+  if (name && name->text != "same" && name->text != "valid")
+    return c.e.error(Code::E0520, padding.range(),
+                     "`conv`: `padding:` must be \"valid\", \"same\" or a number, got \"" + name->text + "\"");
+  bool same = name && name->text == "same";
+  Value margin = padding && !name ? padding : Value::integer(0, c.range);
+  SmallVector<Argument, 5> arguments;
+  for (const Value &value : {c["x"], c["kernel"], *strides, Value::boolean(same, c.range), margin})
+    arguments.push_back(Argument{"", value, value.range(), {}});
+  return callPrelude(c, dimensions == 1 ? "conv1" : "conv2", arguments);
+}
+
+} // namespace
+
+void sema::registerPreludeBuiltins(BuiltinTable &table) {
+  table.add("cholesky", "a", preludeBuiltin);
+  table.add("solve", "a, b", preludeBuiltin);
+  table.add("solve_triangular", "a, b, lower:?", preludeBuiltin);
+  table.add("qr", "a", preludeBuiltin);
+  table.add("lgamma", "x", floatingBuiltin);
+  table.add("tgamma", "x", floatingBuiltin);
+  table.add("conv", "x, kernel, strides:?, padding:?", conv);
+}
