@@ -73,6 +73,14 @@ LogicalResult RowBuilder::ensure(Value inner) {
     mapping.map(inner, placeholder);
     return success();
   }
+  if (Value all = scope.outer.lookupOrNull(inner); all && isa<DistType>(inner.getType())) {
+    // The rows of a distributed value are taken from the whole of it, which leaves the devices once, before the loop.
+    Location loc = inner.getLoc();
+    OpBuilder before(row.getParentBlock()->getParentOp());
+    Value whole = MoveOp::create(before, loc, cast<DistType>(all.getType()).getTensor(), all);
+    mapping.map(inner, MoveOp::create(builder, loc, rowTypeOf(batch, inner.getType()), rowOf(whole)).getResult());
+    return success();
+  }
   // An index or a condition, or an array that exists within a row only, is computed in every loop that needs it.
   Operation *op = inner.getDefiningOp();
   if (!op || op->getNumRegions() || isa<DistType>(inner.getType()) || isa<CollectiveOp>(op))
