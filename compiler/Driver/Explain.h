@@ -1,4 +1,5 @@
-// What `--explain` prints: the facts that passes state about the code they make (compiler/Dialect/IR/Facts.h), by source line.
+// What `--explain` prints: the facts that passes state about the code they make (compiler/Dialect/IR/Facts.h), by
+// source line.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

@@ -1,5 +1,5 @@
-// `pmapc show`: the source, and under each line what is bound there (shapes on a device and of the whole, variance) and the
-// collectives and movements that it became.
+// `pmapc show`: the source, and under each line what is bound there (shapes on a device and of the whole, variance) and
+// the collectives and movements that it became.
 #include "compiler/Driver/Verbs.h"
 
 #include "compiler/Dialect/IR/Facts.h"
@@ -85,8 +85,7 @@ public:
   void add(const Explanation::Fact &fact) {
     if (fact.file != file.path() || !fact.line)
       return;
-    facts[fact.line].push_back(fact.kind + ": " + fact.text +
-                               (fact.bytes.empty() ? "" : "; " + fact.bytes + " bytes") +
+    facts[fact.line].push_back(fact.kind + ": " + fact.text + (fact.bytes.empty() ? "" : "; " + fact.bytes + " bytes") +
                                (fact.kind == fact::kCollective ? " per device" : ""));
   }
 
@@ -97,8 +96,7 @@ public:
       if (line == file.lineCount() && text.empty())
         break;
       os << llvm::right_justify(std::to_string(line), width) << (text.empty() ? " |" : " | ") << text << "\n";
-      std::string margin = std::string(width, ' ') + " | " +
-                           std::string(text.size() - text.ltrim(' ').size() + 2, ' ');
+      std::string margin = std::string(width, ' ') + " | " + std::string(text.size() - text.ltrim(' ').size() + 2, ' ');
       for (const std::string &note : notesOf(line))
         os << margin << "# " << note << "\n";
     }
@@ -137,8 +135,8 @@ private:
   std::map<unsigned, std::vector<std::string>> facts;
 };
 
-/// The last that was told of each name in each chain of calls, in the order of the first time: a loop's body is elaborated
-/// until its types are settled.
+/// The last that was told of each name in each chain of calls, in the order of the first time: a loop's body is
+/// elaborated until its types are settled.
 std::vector<BoundName> settled(std::vector<BoundName> told) {
   std::map<std::pair<std::string, uint32_t>, size_t> last;
   std::vector<BoundName> result;

@@ -1,6 +1,6 @@
-// Facts about the code that is made, for `--explain`: where a decision is made, or what it left is plain to see, a pass says
-// so. They are MLIR's remarks; the driver collects and renders them (compiler/Driver/Explain.h). Nobody asked, nothing is
-// made: a caller that would have to compute something looks at `factsWanted` first.
+// Facts about the code that is made, for `--explain`: where a decision is made, or what it left is plain to see, a pass
+// says so. They are MLIR's remarks; the driver collects and renders them (compiler/Driver/Explain.h). Nobody asked,
+// nothing is made: a caller that would have to compute something looks at `factsWanted` first.
 #pragma once
 
 #include "mlir/IR/Remarks.h"

@@ -1,8 +1,8 @@
 // The parts of the optimisation of collectives. Internal to this library.
 //
-// The program is one for all devices, so whatever these passes move or leave out is moved or left out on each of them, and
-// the devices still meet in one order (V9). What has to be watched is how often an op runs: moving one out of a loop, or
-// into an `if`, is up to each pass to justify by V6.
+// The program is one for all devices, so whatever these passes move or leave out is moved or left out on each of them,
+// and the devices still meet in one order (V9). What has to be watched is how often an op runs: moving one out of a
+// loop, or into an `if`, is up to each pass to justify by V6.
 #pragma once
 
 #include "compiler/Dialect/IR/PmapOps.h"
@@ -25,8 +25,8 @@ void populatePairedCollectivePatterns(mlir::RewritePatternSet &patterns);
 /// A later collective that does what an earlier one did, on the same values, takes its results.
 void mergeEqualCollectives(mlir::Operation *root);
 
-/// True when the op and all in it do nothing but compute and communicate, so that its place in a block matters to nobody
-/// but those who read its results.
+/// True when the op and all in it do nothing but compute and communicate, so that its place in a block matters to
+/// nobody but those who read its results.
 bool onlyCommunicates(mlir::Operation *op);
 
 /// The axes of an all_reduce, as written.

@@ -1,5 +1,6 @@
-// pmap-fuse-collectives: all_reduces of a kind, over the same axes and groups, that do not need each other's results are one
-// (C4). What reads the earlier one's results moves behind the later one: devices then meet once instead of twice.
+// pmap-fuse-collectives: all_reduces of a kind, over the same axes and groups, that do not need each other's results
+// are one (C4). What reads the earlier one's results moves behind the later one: devices then meet once instead of
+// twice.
 #include "compiler/Dialect/IR/Emit.h"
 #include "compiler/Dialect/Transforms/Collectives.h"
 #include "compiler/Dialect/Transforms/Passes.h"
@@ -85,7 +86,8 @@ Type elementOf(Value value) { return cast<RankedTensorType>(value.getType()).get
 
 bool isWideFloat(Value value) { return isa<Float32Type, Float64Type>(elementOf(value)); }
 
-// A mean is a sum and a division, so that it may travel with sums. Narrow floats would be rounded before they are divided.
+// A mean is a sum and a division, so that it may travel with sums. Narrow floats would be rounded before they are
+// divided.
 bool isSumLike(AllReduceOp op) {
   return op.getKind() == ReductionKind::Sum ||
          (op.getKind() == ReductionKind::Mean && !op.getGroups() && llvm::all_of(op.getInputs(), isWideFloat));

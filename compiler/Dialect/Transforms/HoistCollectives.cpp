@@ -1,7 +1,8 @@
 // pmap-hoist-collectives: collectives leave the loops that need them once. Two ways:
 //
 // - One whose operands are the same in every trip is done before the loop.
-// - A sum over devices that is only added up over the trips (or a maximum of maxima) is done after the loop: each device
+// - A sum over devices that is only added up over the trips (or a maximum of maxima) is done after the loop: each
+// device
 //   adds up its own, psum(a) + psum(b) = psum(a + b).
 //
 // Movements of values that no trip changes (P5) leave loops in the first way.
@@ -23,10 +24,11 @@ using namespace pmap;
 
 namespace {
 
-//===--- Before the loop --------------------------------------------------------------------------------------------===//
+//===--- Before the loop
+//--------------------------------------------------------------------------------------------===//
 
-// Adds what `op` needs of the region to `needed`, and itself, in an order in which they can stand; false when that is not
-// the same in every trip, or may not be computed where it was not asked for.
+// Adds what `op` needs of the region to `needed`, and itself, in an order in which they can stand; false when that is
+// not the same in every trip, or may not be computed where it was not asked for.
 bool collectInvariant(Operation *op, Region &region, SetVector<Operation *> &needed) {
   if (needed.contains(op))
     return true;
@@ -48,8 +50,8 @@ bool collectInvariant(Operation *op, Region &region, SetVector<Operation *> &nee
 
 bool isLoop(Operation *op) { return isa<scf::ForOp, scf::WhileOp, ForEachOp>(op); }
 
-// Moves the invariant collectives and movements of a loop, and what they are computed from, before it. A permutation stays: it checks
-// its destinations, and a loop without trips must not fail.
+// Moves the invariant collectives and movements of a loop, and what they are computed from, before it. A permutation
+// stays: it checks its destinations, and a loop without trips must not fail.
 void hoistInvariant(Operation *loop) {
   for (Region &region : loop->getRegions()) {
     if (!region.hasOneBlock())
@@ -68,7 +70,8 @@ void hoistInvariant(Operation *loop) {
   }
 }
 
-//===--- After the loop ---------------------------------------------------------------------------------------------===//
+//===--- After the loop
+//---------------------------------------------------------------------------------------------===//
 
 // Whether a combination of two values and one over devices may change places.
 bool combinesAlike(Operation *combine, ReductionKind kind) {
@@ -95,9 +98,7 @@ struct CarriedSum {
   AllReduceOp collective;
   unsigned leaf;
   Operation *combine;
-  bool adds() {
-    return collective.getKind() == ReductionKind::Sum || collective.getKind() == ReductionKind::Mean;
-  }
+  bool adds() { return collective.getKind() == ReductionKind::Sum || collective.getKind() == ReductionKind::Mean; }
   Value local() { return collective.getInputs()[leaf]; }
 };
 
@@ -128,8 +129,8 @@ std::optional<CarriedSum> carriedSum(scf::ForOp loop, unsigned number) {
   return found;
 }
 
-// Carries each device's own combination instead, and combines these after the loop. A sum begins with zero, and the initial
-// value is added at the end; a maximum begins with it.
+// Carries each device's own combination instead, and combines these after the loop. A sum begins with zero, and the
+// initial value is added at the end; a maximum begins with it.
 void sumAfter(scf::ForOp loop, CarriedSum found) {
   OpBuilder before(loop), after(loop->getContext());
   after.setInsertionPointAfter(loop);
@@ -159,7 +160,8 @@ void sumAfter(scf::ForOp loop, CarriedSum found) {
   for (OpOperand &use : result.getUses())
     uses.push_back(&use);
   result.setType(type);
-  Value total = AllReduceOp::create(after, loc, collective.getKind(), result, axes, collective.getGroupsAttr()).getResult(0);
+  Value total =
+      AllReduceOp::create(after, loc, collective.getKind(), result, axes, collective.getGroupsAttr()).getResult(0);
   if (found.adds()) {
     IRMapping operands;
     Operation *sum = after.clone(*combine, operands);

@@ -1,4 +1,5 @@
-// Pairs of ops that together are one collective: what derivatives of gathers leave, and what hand-written sharding writes.
+// Pairs of ops that together are one collective: what derivatives of gathers leave, and what hand-written sharding
+// writes.
 #include "compiler/Dialect/IR/Emit.h"
 #include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Dialect/Transforms/Collectives.h"
@@ -41,7 +42,8 @@ std::optional<Size> polynomialOf(Value value, unsigned depth = 0) {
   return isa<arith::AddIOp>(op) ? *a + *b : isa<arith::SubIOp>(op) ? *a - *b : *a * *b;
 }
 
-// The part of a value that is this device's, when all devices' parts along `axes` (major first) are the whole along `dim`.
+// The part of a value that is this device's, when all devices' parts along `axes` (major first) are the whole along
+// `dim`.
 struct OwnBlock {
   SmallVector<StringAttr> axes;
   int64_t dim = 0;
@@ -109,9 +111,10 @@ struct PartOfOwn : OpRewritePattern<SliceOp> {
         !isSubset(sorted(own->axes), varyOf(x.getType())))
       return failure();
     SmallVector<Size> sizes = sizesOf(op.getType());
-    Value result = ReduceScatterOp::create(rewriter, sum.getLoc(), withSizes(tensorType(x), sizes), x,
-                                           rewriter.getArrayAttr(SmallVector<Attribute>(own->axes.begin(), own->axes.end())),
-                                           rewriter.getI64IntegerAttr(own->dim), ArrayAttr());
+    Value result =
+        ReduceScatterOp::create(rewriter, sum.getLoc(), withSizes(tensorType(x), sizes), x,
+                                rewriter.getArrayAttr(SmallVector<Attribute>(own->axes.begin(), own->axes.end())),
+                                rewriter.getI64IntegerAttr(own->dim), ArrayAttr());
     llvm::erase_if(rest, [&](StringAttr axis) { return llvm::is_contained(own->axes, axis); });
     if (!rest.empty())
       result = AllReduceOp::create(rewriter, sum.getLoc(), ReductionKind::Sum, result, rest).getResult(0);
@@ -130,8 +133,8 @@ struct GatherOfScatter : OpRewritePattern<AllGatherOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AllGatherOp op, PatternRewriter &rewriter) const override {
     auto scatter = op.getInput().getDefiningOp<ReduceScatterOp>();
-    if (!scatter || !scatter->hasOneUse() || scatter->getBlock() != op->getBlock() || !op.getTiled() || op.getGroups() ||
-        scatter.getGroups() || scatter.getAxes() != op.getAxes() || scatter.getDim() != op.getDim())
+    if (!scatter || !scatter->hasOneUse() || scatter->getBlock() != op->getBlock() || !op.getTiled() ||
+        op.getGroups() || scatter.getGroups() || scatter.getAxes() != op.getAxes() || scatter.getDim() != op.getDim())
       return failure();
     Value x = scatter.getInput();
     if (!isSubset(sorted(names(op.getAxes())), varyOf(x.getType())))

@@ -60,7 +60,8 @@ void listAxes(llvm::raw_ostream &os, ArrayRef<StringAttr> axes) {
 void placeInside(llvm::raw_ostream &os, Operation *op) {
   unsigned loops = 0;
   bool condition = false;
-  for (Operation *parent = op->getParentOp(); parent && !isa<MapOp, func::FuncOp>(parent); parent = parent->getParentOp()) {
+  for (Operation *parent = op->getParentOp(); parent && !isa<MapOp, func::FuncOp>(parent);
+       parent = parent->getParentOp()) {
     loops += isa<scf::ForOp, scf::WhileOp, ForEachOp>(parent);
     condition |= isa<scf::IfOp>(parent);
   }
@@ -113,8 +114,13 @@ void reportCollective(CollectiveOp op, const SizeNames &names) {
 
 // "split along dimension 0 over "data"", or what replicated values are.
 void showSplit(llvm::raw_ostream &os, DistType type) {
-  bool any = false;
   SpecAttr spec = type.getSpec();
+  auto devices = type.getMesh().getDevices();
+  if (spec.isReplicated() && devices.size() == 1) {
+    os << "on device " << devices[0] << " alone";
+    return;
+  }
+  bool any = false;
   for (int64_t dim = 0; dim < spec.getRank(); ++dim)
     if (auto axes = spec.getAxes(dim); !axes.empty()) {
       os << (any ? " and " : "split along ") << "dimension " << dim << " over ";
@@ -123,6 +129,10 @@ void showSplit(llvm::raw_ostream &os, DistType type) {
     }
   if (!any)
     os << "the same on every device";
+  if (!devices.empty()) {
+    os << " of devices ";
+    llvm::interleaveComma(devices, os);
+  }
 }
 
 void reportMove(Operation *op, Value from, Value to, const SizeNames &names) {
@@ -135,14 +145,14 @@ void reportMove(Operation *op, Value from, Value to, const SizeNames &names) {
     showSplit(os, target);
   } else if (!target) {
     os << "from the devices to the host";
-    if (!source.getSpec().isReplicated()) {
+    if (!source.getSpec().isReplicated() || source.getMesh().getDevices().size() == 1) {
       os << ": gathered, it was ";
       showSplit(os, source);
     }
   } else {
-    os << "between devices, from ";
+    os << "between devices: before ";
     showSplit(os, source);
-    os << " to ";
+    os << ", after ";
     showSplit(os, target);
   }
   placeInside(os, op);
@@ -153,11 +163,13 @@ void reportBlocks(Operation *op, ValueRange blocks, StringRef how, const SizeNam
   Size bytes;
   for (Value block : blocks)
     bytes += bytesOf(block.getType());
-  std::string text = std::to_string(blocks.size()) + " blocks of " + names.showType(blocks.front().getType()) + " " + how.str();
+  std::string text =
+      std::to_string(blocks.size()) + " blocks of " + names.showType(blocks.front().getType()) + " " + how.str();
   stateFact(op->getLoc(), fact::kMovement, text, names.show(bytes));
 }
 
-// The stacks of carried values that a derivative reads: `yield (update_slice (carried) ...)`, made by BackwardLoops.cpp.
+// The stacks of carried values that a derivative reads: `yield (update_slice (carried) ...)`, made by
+// BackwardLoops.cpp.
 void reportStored(scf::ForOp loop, const SizeNames &names) {
   Size bytes;
   std::string text;

@@ -55,9 +55,7 @@ struct SimplifyCollectivesPass : PassWrapper<SimplifyCollectivesPass, OperationP
   void getDependentDialects(DialectRegistry &registry) const final { registerDialects(registry); }
 
   void runOnOperation() override {
-    bool any = getOperation()
-                   .walk([](CollectiveOp) { return WalkResult::interrupt(); })
-                   .wasInterrupted();
+    bool any = getOperation().walk([](CollectiveOp) { return WalkResult::interrupt(); }).wasInterrupted();
     if (!any)
       return;
     IndexVariance variance(getOperation());

@@ -1,5 +1,5 @@
-// Sizes as users read them. Inside a map a size has a symbol of its own, `n.1`: a block of `n` split over `data` is shown as
-// `n/data`, and one that is the same on every device as what it is outside.
+// Sizes as users read them. Inside a map a size has a symbol of its own, `n.1`: a block of `n` split over `data` is
+// shown as `n/data`, and one that is the same on every device as what it is outside.
 #pragma once
 
 #include "compiler/Dialect/IR/PmapOps.h"

@@ -111,9 +111,8 @@ public:
     bool narrowable = isa<BroadcastOp, ReduceOp, TransposeOp, DotOp>(op) || matchPattern(op, m_Constant()) ||
                       (op->hasTrait<OpTrait::Elementwise>() && isMemoryEffectFree(op));
     return narrowable && op->getNumResults() == 1 && op->getNumRegions() == 0 && sharedSizes(value.getType()) &&
-           llvm::all_of(op->getOperands(), [&](Value operand) {
-             return isa<RankedTensorType>(operand.getType()) && possible(operand);
-           });
+           llvm::all_of(op->getOperands(),
+                        [&](Value operand) { return isa<RankedTensorType>(operand.getType()) && possible(operand); });
   }
 
   Value narrow(Value value) {
@@ -191,9 +190,9 @@ struct SumOfBroadcast : OpRewritePattern<AllReduceOp> {
     if (!broadcast || elementCountOf(broadcast.getInput().getType()) == elementCountOf(broadcast.getType()))
       return failure();
     // In the block of the sum, where the operand is at hand and sizes are bound.
-    Value sum = AllReduceOp::create(rewriter, op.getLoc(), op.getKind(), broadcast.getInput(), axesOf(op),
-                                    op.getGroupsAttr())
-                    .getResult(0);
+    Value sum =
+        AllReduceOp::create(rewriter, op.getLoc(), op.getKind(), broadcast.getInput(), axesOf(op), op.getGroupsAttr())
+            .getResult(0);
     rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getResult(0).getType(), sum, broadcast.getDims());
     return success();
   }

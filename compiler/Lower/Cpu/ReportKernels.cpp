@@ -114,7 +114,8 @@ void reportCopies(func::FuncOp function) {
     std::string bytes;
     if (type.hasStaticShape())
       bytes = std::to_string(type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8));
-    stateFact(copy.getLoc(), fact::kCopy, shapeText(type) + " is copied, since both the old and the new value are read", bytes);
+    stateFact(copy.getLoc(), fact::kCopy, shapeText(type) + " is copied, since both the old and the new value are read",
+              bytes);
   });
 }
 
