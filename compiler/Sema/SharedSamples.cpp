@@ -77,11 +77,12 @@ void addSources(mlir::Value value, llvm::SmallVectorImpl<mlir::Value> &sources) 
   }
   auto argument = mlir::cast<mlir::BlockArgument>(value);
   mlir::Operation *parent = argument.getOwner()->getParentOp();
-  // An argument of a function or of a pmap is an input; of a pmap, it is the operand at the same place.
-  if (auto map = mlir::dyn_cast<MapOp>(parent))
-    sources.push_back(map->getOperand(argument.getArgNumber()));
-  else if (mlir::isa<mlir::LoopLikeOpInterface>(parent))
+  // What a loop carries comes from any of its operands; an argument of a pmap, a vmap or a derivative is the operand at
+  // the same place. An argument of a function is an input.
+  if (mlir::isa<mlir::LoopLikeOpInterface>(parent))
     llvm::append_range(sources, parent->getOperands());
+  else if (argument.getArgNumber() < parent->getNumOperands())
+    sources.push_back(parent->getOperand(argument.getArgNumber()));
 }
 
 /// Looks for an op that has an attribute among those that made `value` and are the same along `axis`.
@@ -112,6 +113,17 @@ bool isVaryingData(mlir::Value value, StringRef axis) {
   }
 }
 
+/// What an operand of an op with regions is inside of them; null when it is nothing there.
+mlir::Value insideOf(mlir::OpOperand &use) {
+  mlir::Operation *owner = use.getOwner();
+  if (auto loop = mlir::dyn_cast<mlir::LoopLikeOpInterface>(owner))
+    return loop.getTiedLoopRegionIterArg(&use);
+  if (owner->getNumRegions() != 1 || owner->getRegion(0).empty() ||
+      use.getOperandNumber() >= owner->getRegion(0).getNumArguments())
+    return nullptr;
+  return owner->getRegion(0).getArgument(use.getOperandNumber());
+}
+
 /// The op in which a widened value meets data that varies over `axis`; null when there is none.
 mlir::Operation *meeting(mlir::Value widened, StringRef axis) {
   SmallVector<mlir::Value, 8> open = {widened};
@@ -128,6 +140,8 @@ mlir::Operation *meeting(mlir::Value widened, StringRef axis) {
                                 [&](mlir::Value other) { return other != next && isVaryingData(other, axis); });
       if (meets)
         return user;
+      if (mlir::Value inside = insideOf(use))
+        open.push_back(inside);
       llvm::append_range(open, user->getResults());
     }
   }
@@ -151,7 +165,8 @@ mlir::Operation *bringerOf(mlir::Operation *op, mlir::StringAttr axis) {
 SourceRange firstArgument(SourceRange call) {
   StringRef text = call.text();
   size_t start = text.find('(');
-  if (start == StringRef::npos)
+  bool isPiped = SourceRange(call.file, 0, call.begin).text().rtrim().ends_with("|>");
+  if (start == StringRef::npos || isPiped)
     return {};
   ++start;
   int depth = 0;
