@@ -12,7 +12,9 @@ namespace pmap {
 bool Compiler::lowerToCuda(mlir::ModuleOp module, CudaProgram &program, bool kernelsOnly) {
   CudaOptions cuda;
   cuda.precise = options.precise;
-  if (!run(module, [&](mlir::OpPassManager &pm) { buildLinalgToKernelsPipeline(pm, cuda); }, "lowering to kernels failed"))
+  if (!run(
+          module, [&](mlir::OpPassManager &pm) { buildLinalgToKernelsPipeline(pm, cuda); },
+          "lowering to kernels failed"))
     return false;
   auto kernels = *module.getOps<mlir::gpu::GPUModuleOp>().begin();
   for (auto function : kernels.getOps<mlir::LLVM::LLVMFuncOp>())

@@ -11,7 +11,8 @@
 namespace pmap {
 namespace {
 
-/// The kernels' code as constants: `pmap_cuda_image` of pmap/cuda.h, in the place of the symbol that host code refers to.
+/// The kernels' code as constants: `pmap_cuda_image` of pmap/cuda.h, in the place of the symbol that host code refers
+/// to.
 void embedKernels(llvm::Module &module, const CudaProgram &program) {
   llvm::LLVMContext &context = module.getContext();
   auto *i32 = llvm::Type::getInt32Ty(context);
@@ -27,10 +28,10 @@ void embedKernels(llvm::Module &module, const CudaProgram &program) {
   auto add = [&](const KernelImage &image, llvm::StringRef data, bool isPtx) {
     int capability = 0;
     llvm::StringRef(image.arch).drop_front(3).getAsInteger(10, capability);
-    codes.push_back(llvm::ConstantStruct::getAnon(
-        {llvm::ConstantInt::get(i32, capability), llvm::ConstantInt::get(i32, isPtx),
-         bytes(data, isPtx ? "pmap.ptx." + image.arch : "pmap.cubin." + image.arch),
-         llvm::ConstantInt::get(i64, data.size())}));
+    codes.push_back(
+        llvm::ConstantStruct::getAnon({llvm::ConstantInt::get(i32, capability), llvm::ConstantInt::get(i32, isPtx),
+                                       bytes(data, isPtx ? "pmap.ptx." + image.arch : "pmap.cubin." + image.arch),
+                                       llvm::ConstantInt::get(i64, data.size())}));
   };
   for (const KernelImage &image : program.images) {
     add(image, image.ptx, /*isPtx=*/true);
@@ -56,8 +57,8 @@ void replaceMain(llvm::Module &module, llvm::Constant *entry, GpuChoice choice) 
   llvm::LLVMContext &context = module.getContext();
   auto *pointer = llvm::PointerType::get(context, 0);
   auto *i32 = llvm::Type::getInt32Ty(context);
-  auto callee = module.getOrInsertFunction(
-      "pmap_cuda_program_main", llvm::FunctionType::get(i32, {pointer, pointer, i32, i32, pointer}, false));
+  auto callee = module.getOrInsertFunction("pmap_cuda_program_main",
+                                           llvm::FunctionType::get(i32, {pointer, pointer, i32, i32, pointer}, false));
   main->deleteBody();
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", main));
   b.CreateRet(b.CreateCall(callee, {module.getGlobalVariable(programsSymbol), entry,

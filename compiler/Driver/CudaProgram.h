@@ -25,8 +25,8 @@ struct CudaProgram {
 /// The global that holds the packed form of `main` for GPUs.
 inline constexpr llvm::StringLiteral cudaEntrySymbol = "pmap_cuda_entry";
 
-/// Adds the half for GPUs to a module that has the CPU's and the program table: embeds the kernels, and lets the C `main`
-/// choose (pmap_cuda_program_main). Returns an error message, or "".
+/// Adds the half for GPUs to a module that has the CPU's and the program table: embeds the kernels, and lets the C
+/// `main` choose (pmap_cuda_program_main). Returns an error message, or "".
 std::string addCudaProgram(llvm::Module &module, CudaProgram &program, llvm::ArrayRef<ProgramEntry> entries,
                            GpuChoice choice);
 

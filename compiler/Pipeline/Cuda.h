@@ -13,8 +13,8 @@ struct CudaOptions {
   bool precise = false;
 };
 
-/// The front half: placement, fusion, bufferization, kernels. The kernels come out in a `gpu.module` in the NVVM dialect,
-/// ready for PTX (compiler/Lower/Cuda/Ptx.h); the host's code still has memrefs.
+/// The front half: placement, fusion, bufferization, kernels. The kernels come out in a `gpu.module` in the NVVM
+/// dialect, ready for PTX (compiler/Lower/Cuda/Ptx.h); the host's code still has memrefs.
 void buildLinalgToKernelsPipeline(mlir::OpPassManager &pm, const CudaOptions &options);
 
 /// The back half, for the host's code alone, once the `gpu.module` has been taken out.

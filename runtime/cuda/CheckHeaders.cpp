@@ -40,8 +40,7 @@ template <typename A, typename B> struct SameForm : std::false_type {};
 template <typename RA, typename... A, typename RB, typename... B>
 struct SameForm<RA (*)(A...), RB (*)(B...)>
     : std::bool_constant<sizeof...(A) == sizeof...(B) && sizeof(RA) == sizeof(RB)> {
-  static constexpr bool parameters =
-      ((sizeof(A) == sizeof(B) && std::is_pointer_v<A> == std::is_pointer_v<B>) && ...);
+  static constexpr bool parameters = ((sizeof(A) == sizeof(B) && std::is_pointer_v<A> == std::is_pointer_v<B>) && ...);
 };
 template <typename Ours, typename Theirs> constexpr bool sameForm() {
   if constexpr (SameForm<Ours, Theirs>::value)
@@ -79,7 +78,8 @@ PMAP_NCCL_FUNCTIONS(PMAP_NCCL_CHECK)
 
 namespace {
 static_assert(sizeof(own::MatmulHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t) &&
-              offsetof(own::MatmulHeuristic, workspaceBytes) == offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+              offsetof(own::MatmulHeuristic, workspaceBytes) ==
+                  offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
 static_assert(own::typeF32 == CUDA_R_32F && own::typeF64 == CUDA_R_64F && own::computeF32 == CUBLAS_COMPUTE_32F &&
               own::computeF64 == CUBLAS_COMPUTE_64F && own::operationT == CUBLAS_OP_T);
 static_assert(own::descTransA == CUBLASLT_MATMUL_DESC_TRANSA && own::descTransB == CUBLASLT_MATMUL_DESC_TRANSB);

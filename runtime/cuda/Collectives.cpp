@@ -60,8 +60,8 @@ void pmap_cuda_all_reduce(const pmap_site *site, const int32_t *among, int32_t k
   });
 }
 
-void pmap_cuda_all_gather(const pmap_site *site, const int32_t *among, int64_t outer, int64_t innerBytes, const void *in,
-                          void *out) {
+void pmap_cuda_all_gather(const pmap_site *site, const int32_t *among, int64_t outer, int64_t innerBytes,
+                          const void *in, void *out) {
   Gpu &gpu = currentGpu();
   int32_t devices;
   Communicator communicator = communicatorFor(site, "all_gather", among, devices);
@@ -73,8 +73,8 @@ void pmap_cuda_all_gather(const pmap_site *site, const int32_t *among, int64_t o
     checkNccl(site, "all_gather", communicator, api.groupStart());
     // Line by line: NCCL gathers whole blocks, the result interleaves them.
     for (int64_t line = 0; line < outer; ++line)
-      api.allGather((const char *)in + line * innerBytes, (char *)out + line * devices * innerBytes,
-                    (size_t)innerBytes, bytes, communicator, gpu.communication);
+      api.allGather((const char *)in + line * innerBytes, (char *)out + line * devices * innerBytes, (size_t)innerBytes,
+                    bytes, communicator, gpu.communication);
     checkNccl(site, "all_gather", communicator, api.groupEnd());
   });
 }

@@ -14,7 +14,7 @@ using MatmulDesc = void *;
 using MatrixLayout = void *;
 using MatmulPreference = void *;
 
-inline constexpr int typeF32 = 0, typeF64 = 1;       ///< cudaDataType
+inline constexpr int typeF32 = 0, typeF64 = 1;         ///< cudaDataType
 inline constexpr int computeF32 = 68, computeF64 = 70; ///< cublasComputeType_t
 inline constexpr int operationN = 0, operationT = 1;
 inline constexpr int descTransA = 3, descTransB = 4;

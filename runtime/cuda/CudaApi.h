@@ -53,8 +53,7 @@ inline constexpr int errorOutOfMemory = 2, errorNoDevice = 100;
   X(copyToHost, cuMemcpyDtoHAsync_v2, (void *to, DevicePointer from, size_t bytes, Stream stream))                     \
   X(copyOnDevice, cuMemcpyDtoDAsync_v2, (DevicePointer to, DevicePointer from, size_t bytes, Stream stream))           \
   X(setBytes, cuMemsetD8Async, (DevicePointer address, unsigned char value, size_t count, Stream stream))              \
-  X(moduleLoad, cuModuleLoadDataEx,                                                                                    \
-    (Module * module, const void *image, unsigned count, int *options, void **values))                                 \
+  X(moduleLoad, cuModuleLoadDataEx, (Module * module, const void *image, unsigned count, int *options, void **values)) \
   X(moduleFunction, cuModuleGetFunction, (Function * function, Module module, const char *name))                       \
   X(moduleGlobal, cuModuleGetGlobal_v2, (DevicePointer * address, size_t *bytes, Module module, const char *name))     \
   X(launch, cuLaunchKernel,                                                                                            \

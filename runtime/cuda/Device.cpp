@@ -126,14 +126,13 @@ LoadedImage &Gpu::load(const pmap_cuda_image *image) {
                             : code.capability / 10 == capability / 10 && code.capability <= capability;
     if (!runs)
       continue;
-    bool better = !best || (best->is_ptx && !code.is_ptx) ||
-                  (best->is_ptx == code.is_ptx && best->capability < code.capability);
+    bool better =
+        !best || (best->is_ptx && !code.is_ptx) || (best->is_ptx == code.is_ptx && best->capability < code.capability);
     if (better)
       best = &code;
   }
   if (!best)
-    fail(nullptr, "E1130",
-         format("the program has no code for this GPU, %s (sm_%d)", name.c_str(), capability),
+    fail(nullptr, "E1130", format("the program has no code for this GPU, %s (sm_%d)", name.c_str(), capability),
          format("build it with '--arch sm_%d'", capability));
   LoadedImage loaded;
   check(api.moduleLoad(&loaded.module, best->data, 0, nullptr, nullptr), "loading the kernels");

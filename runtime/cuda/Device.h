@@ -13,8 +13,8 @@
 
 namespace pmap::rt::cuda {
 
-/// The memory of a device, held in blocks that are used again. Only the device's own thread asks, and all work is on one
-/// stream, so that a block given back is free for what is launched next.
+/// The memory of a device, held in blocks that are used again. Only the device's own thread asks, and all work is on
+/// one stream, so that a block given back is free for what is launched next.
 class Memory {
 public:
   void *alloc(int64_t bytes);
@@ -63,8 +63,8 @@ struct Gpu {
   LoadedImage &load(const pmap_cuda_image *image);
 };
 
-/// Copies an array of the device into a fresh buffer of the host, strides and all; `copy` becomes its descriptor. Does not
-/// wait.
+/// Copies an array of the device into a fresh buffer of the host, strides and all; `copy` becomes its descriptor. Does
+/// not wait.
 void download(Gpu &gpu, const pmap_array *array, int32_t rank, int64_t elementBytes, pmap_array *copy);
 
 /// Bytes of a descriptor.

@@ -77,7 +77,8 @@ Product makeProduct(Cublas &cublas, int type, const View &left, const View &righ
   MatmulPreference preference;
   checkCublas(api.preferenceCreate(&preference), "choosing an algorithm");
   size_t workspace = workspaceBytes;
-  checkCublas(api.preferenceSet(preference, preferenceWorkspace, &workspace, sizeof workspace), "choosing an algorithm");
+  checkCublas(api.preferenceSet(preference, preferenceWorkspace, &workspace, sizeof workspace),
+              "choosing an algorithm");
   // Without these it would assume alignments that an odd row length does not have.
   for (int attribute : {preferenceAlignA, preferenceAlignB, preferenceAlignC, preferenceAlignD})
     checkCublas(api.preferenceSet(preference, attribute, &alignment, sizeof alignment), "choosing an algorithm");
@@ -159,8 +160,8 @@ void multiplyBatch(const int64_t *plan, int32_t outer, int32_t summed, const T *
     Loop at = placeOf(parts, outer, part);
     for (int64_t sum = 0; sum < std::max<int64_t>(sumCount, 1); ++sum) {
       Loop shift = sumCount ? placeOf(sums, summed, sum) : Loop{0, 0, 0, 0};
-      multiply<T>(m.extent, n.extent, sumCount ? k.extent : 0, a + at.a + shift.a, m.a, k.a, b + at.b + shift.b, k.b, n.b,
-                  c + at.c, m.c, accumulate || sum > 0);
+      multiply<T>(m.extent, n.extent, sumCount ? k.extent : 0, a + at.a + shift.a, m.a, k.a, b + at.b + shift.b, k.b,
+                  n.b, c + at.c, m.c, accumulate || sum > 0);
     }
   }
 }
@@ -172,8 +173,8 @@ void pmap_cuda_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t
   multiply(m, n, k, a, aRow, aColumn, b, bRow, bColumn, c, cRow, accumulate != 0);
 }
 
-void pmap_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t aRow, int64_t aColumn, const double *b,
-                        int64_t bRow, int64_t bColumn, double *c, int64_t cRow, int32_t accumulate) {
+void pmap_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t aRow, int64_t aColumn,
+                        const double *b, int64_t bRow, int64_t bColumn, double *c, int64_t cRow, int32_t accumulate) {
   multiply(m, n, k, a, aRow, aColumn, b, bRow, bColumn, c, cRow, accumulate != 0);
 }
 

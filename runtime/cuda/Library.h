@@ -7,8 +7,8 @@
 
 namespace pmap::rt::cuda {
 
-/// A shared library: the one that the environment variable names, else the first of `names` (nullptr ends them) that the
-/// system finds.
+/// A shared library: the one that the environment variable names, else the first of `names` (nullptr ends them) that
+/// the system finds.
 class Library {
 public:
   Library(const char *variable, const char *const *names);

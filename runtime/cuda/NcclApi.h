@@ -19,7 +19,8 @@ struct UniqueId {
   char bytes[128];
 };
 
-/// The leading part of ncclConfig_t, as NCCL 2.18 has it. NCCL reads `size` and `version`, and fills in what came later.
+/// The leading part of ncclConfig_t, as NCCL 2.18 has it. NCCL reads `size` and `version`, and fills in what came
+/// later.
 struct NcclConfig {
   size_t size = sizeof(NcclConfig);
   unsigned magic = 0xcafebeef;

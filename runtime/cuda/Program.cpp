@@ -81,7 +81,8 @@ int32_t pmap_cuda_program_main(const pmap_program *program, pmap_packed entry, i
   auto target = (Target)builtFor;
   std::string bad, reason;
   if (!takeTarget(arguments, target, bad)) {
-    fputs(Problem{"E1010", "", "unknown target '" + bad + "'; expected auto, cuda or cpu", {}}.render().c_str(), stderr);
+    fputs(Problem{"E1010", "", "unknown target '" + bad + "'; expected auto, cuda or cpu", {}}.render().c_str(),
+          stderr);
     return 2;
   }
   bool wantsHelp = has(arguments, "--help");

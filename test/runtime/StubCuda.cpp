@@ -1,8 +1,8 @@
 // A CUDA driver that records instead of computing, for tests of the code that calls the driver: $PMAP_LIBCUDA names it.
 //
-// Memory of the device is memory of the host, zeroed; copies copy; kernels are found by name in their image but do nothing. $PMAP_STUB
-// is a list of settings, `devices=2,capability=90,fail=cuLaunchKernel:700`: how many devices, which chip, and a function that
-// returns an error. $PMAP_STUB_LOG is a file that gets a line per call.
+// Memory of the device is memory of the host, zeroed; copies copy; kernels are found by name in their image but do
+// nothing. $PMAP_STUB is a list of settings, `devices=2,capability=90,fail=cuLaunchKernel:700`: how many devices, which
+// chip, and a function that returns an error. $PMAP_STUB_LOG is a file that gets a line per call.
 
 #include "runtime/cuda/CudaApi.h"
 
@@ -148,8 +148,9 @@ Result cuMemsetD8Async(cuda::DevicePointer address, unsigned char value, size_t 
 }
 Result cuModuleLoadDataEx(cuda::Module *module, const void *image, unsigned, int *, void **) {
   auto *text = (const char *)image;
-  bool isPtx = memcmp(text, "\x7f"
-                            "ELF",
+  bool isPtx = memcmp(text,
+                      "\x7f"
+                      "ELF",
                       4) != 0;
   *module = new cuda::CUmod_st{text, isPtx, {}};
   std::string form = "machine code";
@@ -174,8 +175,8 @@ Result cuModuleGetGlobal_v2(cuda::DevicePointer *address, size_t *bytes, cuda::M
 }
 Result cuLaunchKernel(cuda::Function function, unsigned gridX, unsigned, unsigned, unsigned blockX, unsigned, unsigned,
                       unsigned, cuda::Stream stream, void **, void **) {
-  return called("cuLaunchKernel", function->name + " " + std::to_string(gridX) + " x " + std::to_string(blockX) + " on " +
-                                      stream->letter);
+  return called("cuLaunchKernel", function->name + " " + std::to_string(gridX) + " x " + std::to_string(blockX) +
+                                      " on " + stream->letter);
 }
 
 } // extern "C"

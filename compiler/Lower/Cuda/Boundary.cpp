@@ -1,5 +1,5 @@
-// Where host code of the program meets device code: the packed form of a function takes arrays of the host, the function
-// itself arrays of a device. Two passes, around the conversion to LLVM.
+// Where host code of the program meets device code: the packed form of a function takes arrays of the host, the
+// function itself arrays of a device. Two passes, around the conversion to LLVM.
 
 #include "compiler/Lower/Cuda/Passes.h"
 
@@ -118,8 +118,8 @@ private:
     if (!module.lookupSymbol(enter))
       LLVM::LLVMFuncOp::create(top, loc, enter,
                                LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer, pointer}));
-    auto outer = LLVM::LLVMFuncOp::create(
-        top, loc, name, LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer}));
+    auto outer = LLVM::LLVMFuncOp::create(top, loc, name,
+                                          LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer}));
     Block *entry = outer.addEntryBlock(top);
     top.setInsertionPointToStart(entry);
     Value address = LLVM::AddressOfOp::create(top, loc, pointer, recordName);

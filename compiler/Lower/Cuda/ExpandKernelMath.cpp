@@ -1,8 +1,8 @@
 // Math functions in kernels.
 //
 // exp and tanh of f32 are the CPU's polynomials, so that both targets give the same bits. The others become calls of
-// libdevice, NVIDIA's library of bit code, which Ptx.cpp links; without a toolkit, f32 takes upstream's polynomials where
-// these are good to a few ulp, and what is left is an error.
+// libdevice, NVIDIA's library of bit code, which Ptx.cpp links; without a toolkit, f32 takes upstream's polynomials
+// where these are good to a few ulp, and what is left is an error.
 
 #include "compiler/Lower/Cpu/VectorPolynomials.h"
 #include "compiler/Lower/Cuda/Launch.h"

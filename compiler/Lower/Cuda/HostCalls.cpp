@@ -15,8 +15,10 @@ namespace {
 /// The runtime's functions that take arrays, and what stands for them when the arrays are a device's.
 StringRef deviceForm(StringRef callee) {
   static constexpr StringLiteral forms[][2] = {
-      {"pmap_rt_all_reduce", "pmap_cuda_all_reduce"},     {"pmap_rt_all_gather", "pmap_cuda_all_gather"},
-      {"pmap_rt_move_to_dist", "pmap_cuda_move_to_dist"}, {"pmap_rt_move_to_host", "pmap_cuda_move_to_host"},
+      {"pmap_rt_all_reduce", "pmap_cuda_all_reduce"},
+      {"pmap_rt_all_gather", "pmap_cuda_all_gather"},
+      {"pmap_rt_move_to_dist", "pmap_cuda_move_to_dist"},
+      {"pmap_rt_move_to_host", "pmap_cuda_move_to_host"},
       {"pmap_rt_print", "pmap_cuda_print"},
   };
   for (auto &form : forms)
@@ -87,7 +89,8 @@ private:
     auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, array);
     Value linear = metadata.getOffset();
     for (auto [index, stride] : llvm::zip(indices, metadata.getStrides()))
-      linear = builder.createOrFold<arith::AddIOp>(loc, linear, builder.createOrFold<arith::MulIOp>(loc, index, stride));
+      linear =
+          builder.createOrFold<arith::AddIOp>(loc, linear, builder.createOrFold<arith::MulIOp>(loc, index, stride));
     Type element = memoryType(cast<MemRefType>(array.getType()).getElementType());
     Value base = memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, array);
     Value number = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), base);
@@ -102,7 +105,8 @@ private:
     Location loc = load.getLoc();
     Type element = memoryType(load.getType());
     Value place = storage(load, element);
-    call(loc, "pmap_cuda_read", {addressOf(loc, load.getMemRef(), load.getIndices()), place, number(loc, bytesOf(element))});
+    call(loc, "pmap_cuda_read",
+         {addressOf(loc, load.getMemRef(), load.getIndices()), place, number(loc, bytesOf(element))});
     Value value = LLVM::LoadOp::create(builder, loc, element, place);
     if (load.getType().isInteger(1))
       value = arith::TruncIOp::create(builder, loc, load.getType(), value);

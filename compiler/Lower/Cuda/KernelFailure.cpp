@@ -18,8 +18,8 @@ LLVM::LLVMFuncOp kernelFailure(gpu::GPUModuleOp kernels) {
   OpBuilder builder = OpBuilder::atBlockBegin(&kernels.getBodyRegion().front());
   Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
   auto record = LLVM::LLVMStructType::getLiteral(context, {i32, i32, i64, i64, i64, i64});
-  auto global = LLVM::GlobalOp::create(builder, loc, record, /*isConstant=*/false, LLVM::Linkage::External, failureRecord,
-                                       Attribute(), /*alignment=*/8, globalSpace);
+  auto global = LLVM::GlobalOp::create(builder, loc, record, /*isConstant=*/false, LLVM::Linkage::External,
+                                       failureRecord, Attribute(), /*alignment=*/8, globalSpace);
   {
     OpBuilder inside(context);
     inside.createBlock(&global.getInitializerRegion());
@@ -38,8 +38,8 @@ LLVM::LLVMFuncOp kernelFailure(gpu::GPUModuleOp kernels) {
   };
   Value address = LLVM::AddressOfOp::create(builder, loc, pointer, failureRecord);
   Value zero = number(0);
-  Value exchange = LLVM::AtomicCmpXchgOp::create(builder, loc, address, zero, number(1), LLVM::AtomicOrdering::monotonic,
-                                                 LLVM::AtomicOrdering::monotonic);
+  Value exchange = LLVM::AtomicCmpXchgOp::create(builder, loc, address, zero, number(1),
+                                                 LLVM::AtomicOrdering::monotonic, LLVM::AtomicOrdering::monotonic);
   Value old = LLVM::ExtractValueOp::create(builder, loc, exchange, ArrayRef<int64_t>{0});
   Value isFirst = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, old, zero);
   LLVM::CondBrOp::create(builder, loc, isFirst, first, done);

@@ -12,8 +12,7 @@ Value Launch::shared(Type element, int64_t count) {
   return op.addWorkgroupAttribution(MemRefType::get({count}, element, MemRefLayoutAttrInterface(), space), op.getLoc());
 }
 
-Launch createLaunch(OpBuilder &builder, Location loc, Value blocks, StringRef what,
-                    function_ref<void(Launch &)> emit) {
+Launch createLaunch(OpBuilder &builder, Location loc, Value blocks, StringRef what, function_ref<void(Launch &)> emit) {
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
   Value threads = arith::ConstantIndexOp::create(builder, loc, blockThreads);
   Launch launch;

@@ -67,12 +67,13 @@ void emitIfElse(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value condit
 /// True when loop `dim` can run in vectors: the body has a vector form, and what moves along the loop is contiguous.
 bool runsInVectors(Kernel &kernel, unsigned dim);
 
-/// True for an array that is known to lie in one piece from where the allocator put it. Its type is no proof: bufferization
-/// casts views to identity layouts where functions return and loops begin.
+/// True for an array that is known to lie in one piece from where the allocator put it. Its type is no proof:
+/// bufferization casts views to identity layouts where functions return and loops begin.
 bool isDense(mlir::Value array);
 
-/// An `i1` of the host: every operand of `kernel` that moves along loop `dim` is aligned for vectors of `lanes` elements
-/// at every multiple of `lanes`. Arrays of identity layout begin where the allocator put them, which is aligned.
+/// An `i1` of the host: every operand of `kernel` that moves along loop `dim` is aligned for vectors of `lanes`
+/// elements at every multiple of `lanes`. Arrays of identity layout begin where the allocator put them, which is
+/// aligned.
 mlir::Value isAligned(mlir::OpBuilder &builder, mlir::Location loc, Kernel &kernel, unsigned dim, unsigned lanes);
 
 } // namespace pmap

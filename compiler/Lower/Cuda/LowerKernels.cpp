@@ -90,9 +90,9 @@ struct LowerCudaKernelsPass : PassWrapper<LowerCudaKernelsPass, OperationPass<Mo
   StringRef getArgument() const final { return "pmap-cuda-lower-kernels"; }
   StringRef getDescription() const final { return "Structured ops to launches of kernels"; }
   void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<scf::SCFDialect, vector::VectorDialect, memref::MemRefDialect, arith::ArithDialect,
-                    affine::AffineDialect, linalg::LinalgDialect, LLVM::LLVMDialect, NVVM::NVVMDialect,
-                    gpu::GPUDialect>();
+    registry
+        .insert<scf::SCFDialect, vector::VectorDialect, memref::MemRefDialect, arith::ArithDialect,
+                affine::AffineDialect, linalg::LinalgDialect, LLVM::LLVMDialect, NVVM::NVVMDialect, gpu::GPUDialect>();
   }
 
   void runOnOperation() final {

@@ -1,8 +1,8 @@
 // `gpu.launch` to kernels of their own and calls of the runtime.
 //
-// A kernel's parameters are bare: the address of each array, and only those sizes and strides that its accesses need, as
-// the host's values. Accesses become loads and stores of the LLVM dialect here, since a memref descriptor in a kernel
-// would cost seven parameters for a matrix.
+// A kernel's parameters are bare: the address of each array, and only those sizes and strides that its accesses need,
+// as the host's values. Accesses become loads and stores of the LLVM dialect here, since a memref descriptor in a
+// kernel would cost seven parameters for a matrix.
 
 #include "compiler/Lower/Cuda/KernelFailure.h"
 #include "compiler/Lower/Cuda/Launch.h"
@@ -68,7 +68,8 @@ public:
   }
 
 private:
-  // What a kernel cannot hold is a fault of the passes before: memory of its own, loops nobody mapped, arrays as values.
+  // What a kernel cannot hold is a fault of the passes before: memory of its own, loops nobody mapped, arrays as
+  // values.
   LogicalResult checkBody(gpu::LaunchOp launch) {
     WalkResult bad = launch.getBody().walk([](Operation *op) {
       if (isa<memref::AllocOp, memref::AllocaOp, memref::DeallocOp, memref::CopyOp, scf::ParallelOp, scf::ForallOp,
@@ -134,8 +135,8 @@ private:
       Type array = LLVM::LLVMArrayType::get(memoryType(type.getElementType()), type.getNumElements());
       LLVM::GlobalOp::create(top, loc, array, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
                              /*alignment=*/16, sharedSpace);
-      Value address = LLVM::AddressOfOp::create(
-          body, loc, LLVM::LLVMPointerType::get(body.getContext(), sharedSpace), name);
+      Value address =
+          LLVM::AddressOfOp::create(body, loc, LLVM::LLVMPointerType::get(body.getContext(), sharedSpace), name);
       // A memref stands for it until accesses are lowered.
       Value standIn = UnrealizedConversionCastOp::create(body, loc, type, address).getResult(0);
       places[standIn] = address;
@@ -389,7 +390,8 @@ private:
     LLVM::GlobalOp::create(top, loc, bytes, /*isConstant=*/true, LLVM::Linkage::Internal, name + ".name",
                            host.getStringAttr(text));
     auto type = LLVM::LLVMStructType::getLiteral(context, {pointer, pointer, i32});
-    auto record = LLVM::GlobalOp::create(top, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, Attribute());
+    auto record =
+        LLVM::GlobalOp::create(top, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, Attribute());
     OpBuilder inside(context);
     inside.createBlock(&record.getInitializerRegion());
     Value value = LLVM::UndefOp::create(inside, loc, type);

@@ -22,12 +22,12 @@ inline constexpr llvm::StringLiteral hostRead = "pmap.host_read";
 /// (pmap_cuda_image in pmap/cuda.h).
 inline constexpr llvm::StringLiteral kernelImageSymbol = "pmap_cuda_kernels";
 
-/// Decides for each scalar whether it lives on the host or on the device. Device scalars become arrays of rank 0, and what
-/// computes with them kernels of one thread; where the host needs one, it reads it.
+/// Decides for each scalar whether it lives on the host or on the device. Device scalars become arrays of rank 0, and
+/// what computes with them kernels of one thread; where the host needs one, it reads it.
 std::unique_ptr<mlir::Pass> createPlaceScalarsPass();
 
-/// Every structured op on memrefs to `gpu.launch`: clusters over rows, elementwise ops, reductions. Products of matrices
-/// become calls of the runtime. Allocations, reads and copies of the host stay as they are.
+/// Every structured op on memrefs to `gpu.launch`: clusters over rows, elementwise ops, reductions. Products of
+/// matrices become calls of the runtime. Allocations, reads and copies of the host stay as they are.
 std::unique_ptr<mlir::Pass> createLowerCudaKernelsPass();
 
 /// `gpu.launch` to functions in a `gpu.module` and calls of the runtime. Kernels that are equal become one.
@@ -45,8 +45,8 @@ std::unique_ptr<mlir::Pass> createCudaHostCallsPass();
 /// Notes on each function which of its arguments and results are arrays, before these become descriptors.
 std::unique_ptr<mlir::Pass> createDescribeFunctionsPass();
 
-/// After the conversion to LLVM: memory is the device's, and the packed form of a function takes arrays of the host, which
-/// the runtime copies (pmap_cuda_call in pmap/cuda.h).
+/// After the conversion to LLVM: memory is the device's, and the packed form of a function takes arrays of the host,
+/// which the runtime copies (pmap_cuda_call in pmap/cuda.h).
 std::unique_ptr<mlir::Pass> createCudaBoundaryPass();
 
 /// Registers the passes above by name, for pmap-opt.

@@ -63,12 +63,10 @@ private:
   }
 
   // An op of rank 0.
-  Value generic(Location loc, ArrayRef<Value> inputs, Value output,
-                function_ref<Value(OpBuilder &, ValueRange)> emit) {
+  Value generic(Location loc, ArrayRef<Value> inputs, Value output, function_ref<Value(OpBuilder &, ValueRange)> emit) {
     auto point = AffineMap::get(builder.getContext());
     return linalg::GenericOp::create(builder, loc, output.getType(), inputs, output,
-                                     SmallVector<AffineMap>(inputs.size() + 1, point),
-                                     ArrayRef<utils::IteratorType>{},
+                                     SmallVector<AffineMap>(inputs.size() + 1, point), ArrayRef<utils::IteratorType>{},
                                      [&](OpBuilder &inner, Location, ValueRange arguments) {
                                        linalg::YieldOp::create(inner, loc, emit(inner, arguments));
                                      })
@@ -155,7 +153,8 @@ private:
       return source;
     Location loc = extract.getLoc();
     SmallVector<OpFoldResult> offsets(extract.getIndices()), ones(type.getRank(), builder.getIndexAttr(1));
-    Value slice = tensor::ExtractSliceOp::create(builder, loc, rank0(type.getElementType()), source, offsets, ones, ones);
+    Value slice =
+        tensor::ExtractSliceOp::create(builder, loc, rank0(type.getElementType()), source, offsets, ones, ones);
     // Of its own: the slice is a view of an array that may change.
     Value empty = tensor::EmptyOp::create(builder, loc, ArrayRef<int64_t>{}, type.getElementType());
     return generic(loc, slice, empty, [](OpBuilder &, ValueRange arguments) { return arguments[0]; });
@@ -200,9 +199,7 @@ private:
           builder, loc, output.getType(), arrays.lookup(scalars[0]), output,
           ArrayRef<AffineMap>{AffineMap::get(rank, 0, builder.getContext()), builder.getMultiDimIdentityMap(rank)},
           SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
-          [&](OpBuilder &inner, Location, ValueRange arguments) {
-            linalg::YieldOp::create(inner, loc, arguments[0]);
-          });
+          [&](OpBuilder &inner, Location, ValueRange arguments) { linalg::YieldOp::create(inner, loc, arguments[0]); });
       structured->getResult(0).replaceAllUsesWith(made.getResult(0));
       replaced.push_back(structured);
       return;
@@ -224,9 +221,8 @@ private:
       Value scalar = value;
       Type element = getElementTypeOrSelf(scalar.getType());
       Value argument = body->insertArgument(inputs + index, element, generic.getLoc());
-      scalar.replaceUsesWithIf(argument, [&](OpOperand &use) {
-        return made.getRegion().isAncestor(use.getOwner()->getParentRegion());
-      });
+      scalar.replaceUsesWithIf(
+          argument, [&](OpOperand &use) { return made.getRegion().isAncestor(use.getOwner()->getParentRegion()); });
     }
     generic->replaceAllUsesWith(made->getResults());
     replaced.push_back(generic);
@@ -234,9 +230,8 @@ private:
 
   // A collective with an array among its operands has all of them on the device.
   void reduceOnDevice(rt::CallOp call) {
-    bool onDevice = llvm::any_of(call.getInputs(), [&](Value input) {
-      return arrays.contains(input) || isa<TensorType>(input.getType());
-    });
+    bool onDevice = llvm::any_of(
+        call.getInputs(), [&](Value input) { return arrays.contains(input) || isa<TensorType>(input.getType()); });
     if (!onDevice)
       return;
     Location loc = call.getLoc();
@@ -337,8 +332,8 @@ private:
   SmallVector<Operation *> replaced;
 };
 
-/// A permutation of dimensions, which the CPU's runtime does, is an elementwise op here. The permutation is a table in the
-/// program's code.
+/// A permutation of dimensions, which the CPU's runtime does, is an elementwise op here. The permutation is a table in
+/// the program's code.
 void permuteByKernel(rt::CallOp call) {
   auto address = call.getScalars()[2].getDefiningOp<LLVM::AddressOfOp>();
   auto table = call->getParentOfType<ModuleOp>().lookupSymbol<LLVM::GlobalOp>(address.getGlobalName());
@@ -354,9 +349,7 @@ void permuteByKernel(rt::CallOp call) {
       builder, call.getLoc(), type, call.getInputs()[0], call.getOutputs()[0],
       ArrayRef<AffineMap>{AffineMap::get(rank, 0, source, builder.getContext()), builder.getMultiDimIdentityMap(rank)},
       SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
-      [](OpBuilder &inner, Location loc, ValueRange arguments) {
-        linalg::YieldOp::create(inner, loc, arguments[0]);
-      });
+      [](OpBuilder &inner, Location loc, ValueRange arguments) { linalg::YieldOp::create(inner, loc, arguments[0]); });
   call.getResult(0).replaceAllUsesWith(made.getResult(0));
   call.erase();
 }

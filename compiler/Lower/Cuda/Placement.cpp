@@ -12,9 +12,10 @@ namespace pmap {
 bool isNumber(Type type) { return isa<FloatType, IntegerType>(type); }
 
 bool isScalarArithmetic(Operation *op) {
-  bool isArithmetic = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) || isa<rt::OpaqueOp>(op);
-  return isArithmetic && op->getNumRegions() == 0 &&
-         op->getNumResults() == 1 && isNumber(op->getResult(0).getType()) && op->getNumOperands() > 0;
+  bool isArithmetic =
+      isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) || isa<rt::OpaqueOp>(op);
+  return isArithmetic && op->getNumRegions() == 0 && op->getNumResults() == 1 && isNumber(op->getResult(0).getType()) &&
+         op->getNumOperands() > 0;
 }
 
 bool isCheck(Operation *op) {
@@ -94,7 +95,8 @@ bool Placement::comesFromDevice(Operation *op) const {
   auto isDevice = [&](Value operand) { return origins.contains(operand) || isa<TensorType>(operand.getType()); };
   if (isCollective(op))
     return llvm::any_of(cast<rt::CallOp>(op).getInputs(), isDevice);
-  return isScalarArithmetic(op) && llvm::any_of(op->getOperands(), [&](Value operand) { return origins.contains(operand); });
+  return isScalarArithmetic(op) &&
+         llvm::any_of(op->getOperands(), [&](Value operand) { return origins.contains(operand); });
 }
 
 void Placement::findOrigins(func::FuncOp function) {

@@ -7,8 +7,8 @@
 namespace pmap {
 
 /// A scalar that comes from an array, or from a collective over such, is *of the device*. It stays there if a kernel, a
-/// collective or another scalar that stays there takes it. Arguments, sizes, indices, trip counts and conditions are the
-/// host's.
+/// collective or another scalar that stays there takes it. Arguments, sizes, indices, trip counts and conditions are
+/// the host's.
 class Placement {
 public:
   explicit Placement(mlir::func::FuncOp function);

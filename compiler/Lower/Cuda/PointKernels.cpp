@@ -22,7 +22,8 @@ Value globalThread(OpBuilder &builder, Location loc, Launch &launch) {
   return math.add(math.mul(launch.block, math.constant(blockThreads)), launch.thread);
 }
 
-// The loop whose neighbours are neighbours in memory for most operands, the last of equals: neighbouring threads take it.
+// The loop whose neighbours are neighbours in memory for most operands, the last of equals: neighbouring threads take
+// it.
 unsigned innermost(Kernel &kernel, NestBody &body) {
   unsigned best = kernel.numLoops() - 1;
   int score = std::numeric_limits<int>::min();

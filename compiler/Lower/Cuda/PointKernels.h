@@ -1,5 +1,5 @@
-// Kernels whose unit of work is a point of the result, or a few neighbouring ones: elementwise ops, gathers, stencils, and
-// reductions across the lines of memory.
+// Kernels whose unit of work is a point of the result, or a few neighbouring ones: elementwise ops, gathers, stencils,
+// and reductions across the lines of memory.
 #pragma once
 
 #include "compiler/Lower/Cuda/Launch.h"

@@ -25,7 +25,7 @@ using namespace llvm;
 namespace pmap {
 
 ArrayRef<KernelArch> kernelArchs() {
-  static const KernelArch archs[] = {{"sm_80", "+ptx78"}, {"sm_86", "+ptx78"},   {"sm_89", "+ptx78"},
+  static const KernelArch archs[] = {{"sm_80", "+ptx78"}, {"sm_86", "+ptx78"},  {"sm_89", "+ptx78"},
                                      {"sm_90", "+ptx80"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"}};
   return archs;
 }
@@ -69,8 +69,8 @@ SmallVector<std::string> missingFunctions(Module &module) {
   return names;
 }
 
-// Links what of libdevice the kernels call. Whatever stays without a body is an error: the driver would only say that the
-// module cannot be loaded.
+// Links what of libdevice the kernels call. Whatever stays without a body is an error: the driver would only say that
+// the module cannot be loaded.
 std::string resolveFunctions(Module &module, const DataLayout &layout) {
   if (missingFunctions(module).empty())
     return "";
@@ -123,9 +123,8 @@ std::string emitPtx(Module &kernels, const KernelArch &arch, std::string &ptx) {
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Standard;
   Triple triple("nvptx64-nvidia-cuda");
-  std::unique_ptr<TargetMachine> machine(
-      target->createTargetMachine(triple, arch.name, arch.features, options, Reloc::PIC_, std::nullopt,
-                                  CodeGenOptLevel::Aggressive));
+  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
+      triple, arch.name, arch.features, options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
   std::unique_ptr<Module> code = CloneModule(kernels);
   code->setTargetTriple(triple);
   code->setDataLayout(machine->createDataLayout());

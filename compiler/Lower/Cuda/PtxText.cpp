@@ -105,8 +105,8 @@ std::string readFile(StringRef path) {
 std::string assembleOne(KernelImage &image, StringRef ptxas) {
   SmallString<128> in, out, log;
   int descriptor;
-  if (sys::fs::createTemporaryFile("pmapc", "ptx", descriptor, in) || sys::fs::createTemporaryFile("pmapc", "cubin", out) ||
-      sys::fs::createTemporaryFile("pmapc", "log", log))
+  if (sys::fs::createTemporaryFile("pmapc", "ptx", descriptor, in) ||
+      sys::fs::createTemporaryFile("pmapc", "cubin", out) || sys::fs::createTemporaryFile("pmapc", "log", log))
     return "cannot write temporary files";
   {
     raw_fd_ostream stream(descriptor, /*shouldClose=*/true);

@@ -1,5 +1,5 @@
-// Kernels whose unit of work is a row: a warp or a block walks it, reduces along it, and keeps what the reductions give in
-// registers. One structured op, or a cluster of them (softmax, a layer norm).
+// Kernels whose unit of work is a row: a warp or a block walks it, reduces along it, and keeps what the reductions give
+// in registers. One structured op, or a cluster of them (softmax, a layer norm).
 #pragma once
 
 #include "compiler/Lower/Cpu/Clusters.h"

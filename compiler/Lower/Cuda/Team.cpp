@@ -74,8 +74,7 @@ Value Team::reduce(Value value, function_ref<Value(Value, Value)> combine) {
   IndexMath math(builder, loc);
   Value width = math.constant(warpThreads), zero = math.constant(0);
   Value first = builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, math.rem(lane, width), zero);
-  emitIf(builder, loc, first,
-         [&] { memref::StoreOp::create(builder, loc, value, memory, math.div(lane, width)); });
+  emitIf(builder, loc, first, [&] { memref::StoreOp::create(builder, loc, value, memory, math.div(lane, width)); });
   NVVM::Barrier0Op::create(builder, loc);
   SmallVector<Value> parts;
   for (int64_t warp = 0; warp < warps; ++warp)

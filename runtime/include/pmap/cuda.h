@@ -2,8 +2,8 @@
 //
 // The C ABI between host code compiled for the CUDA target and the runtime, beside runtime.h. The host code of a device
 // body runs on a thread of its own per device (pmap_rt_map), which is where everything here finds its GPU. Addresses of
-// arrays are those of the device. Work goes to the device's compute stream in order, so that an allocation that is given
-// back may be used again at once.
+// arrays are those of the device. Work goes to the device's compute stream in order, so that an allocation that is
+// given back may be used again at once.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -61,7 +61,8 @@ typedef struct pmap_cuda_function {
 //===--------------------------------------------------------------------------------------------------------------===//
 
 /// Calls a function whose packed arguments are arrays of the host: copies these to the device, calls the body, waits,
-/// and copies the results back. A failed check of a kernel, and any error of the device, is reported here at the latest.
+/// and copies the results back. A failed check of a kernel, and any error of the device, is reported here at the
+/// latest.
 void pmap_cuda_call(const pmap_cuda_function *function, void **args);
 
 /// Launches a kernel of `blocks` blocks (none at all: nothing happens); `args` are the addresses of its arguments.
@@ -91,15 +92,16 @@ void pmap_cuda_all_reduce(const pmap_site *site, const int32_t *among, int32_t k
 void pmap_cuda_all_gather(const pmap_site *site, const int32_t *among, int64_t outer, int64_t inner_bytes,
                           const void *in, void *out);
 
-/// c = a b, or c += a b: c is m x n with rows `c_row` apart, a is m x k, b is k x n, each with two strides. By cuBLASLt.
+/// c = a b, or c += a b: c is m x n with rows `c_row` apart, a is m x k, b is k x n, each with two strides. By
+/// cuBLASLt.
 void pmap_cuda_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t a_row, int64_t a_column,
                         const float *b, int64_t b_row, int64_t b_column, float *c, int64_t c_row, int32_t accumulate);
 void pmap_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t a_row, int64_t a_column,
                         const double *b, int64_t b_row, int64_t b_column, double *c, int64_t c_row, int32_t accumulate);
 
-/// Many such products, of parts of three arrays: `plan` has four numbers for each loop (its extent, and how far a step of
-/// it moves in a, b and c), for the three loops of one product (m, n, k), then for `outer` loops that number the parts of
-/// c, then for `summed` loops whose products add up.
+/// Many such products, of parts of three arrays: `plan` has four numbers for each loop (its extent, and how far a step
+/// of it moves in a, b and c), for the three loops of one product (m, n, k), then for `outer` loops that number the
+/// parts of c, then for `summed` loops whose products add up.
 void pmap_cuda_gemm_batch_f32(const int64_t *plan, int32_t outer, int32_t summed, const float *a, const float *b,
                               float *c, int32_t accumulate);
 void pmap_cuda_gemm_batch_f64(const int64_t *plan, int32_t outer, int32_t summed, const double *a, const double *b,
@@ -114,8 +116,8 @@ void pmap_cuda_gemm_batch_f64(const int64_t *plan, int32_t outer, int32_t summed
 int32_t pmap_cuda_probe(char *problem, int64_t size);
 
 /// The whole `main` of a program that has code for GPUs (`entry`) and for the CPU (`program->entry`). `--target
-/// auto|cuda|cpu` on its command line chooses; without it, `target` does: 0 auto, 1 cuda, 2 cpu. Auto takes GPUs if there
-/// are any. Exit status 2 when GPUs are wanted and there are none.
+/// auto|cuda|cpu` on its command line chooses; without it, `target` does: 0 auto, 1 cuda, 2 cpu. Auto takes GPUs if
+/// there are any. Exit status 2 when GPUs are wanted and there are none.
 int32_t pmap_cuda_program_main(const pmap_program *program, pmap_packed entry, int32_t target, int32_t argc,
                                char **argv);
 
