@@ -72,6 +72,8 @@ Value CotangentMap::lookupOrZero(Location loc, Value primal) {
 
 LogicalResult Backward::run(ArrayRef<Operation *> ops, OpBuilder &builder, CotangentMap &cotangents) {
   for (Operation *op : llvm::reverse(ops)) {
+    if (noteRead(op, builder, cotangents))
+      continue;
     bool wanted =
         llvm::any_of(op->getResults(), [&](Value result) { return isActive(result) && cotangents.lookup(result); });
     if (wanted && failed(pull(op, builder, cotangents)))

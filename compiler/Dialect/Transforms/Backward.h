@@ -32,6 +32,22 @@ mlir::Value zerosOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type typ
 /// a + b of a tensor or a distributed type.
 mlir::Value sumOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b, SymbolNames &names);
 
+/// Where the walk over a comprehension's body stops: the elements of outer arrays that it reads, in branches too. What a
+/// point contributes to such an element is added up over the points, once they are all there.
+struct ElementReads {
+  struct Read {
+    mlir::Value array;
+    mlir::Value contribution; ///< the element's cotangent at one point: zero where a branch that reads it is not taken
+    /// Per dimension of the array, the comprehension's index that it is read at, and what is added to that.
+    std::optional<llvm::SmallVector<std::pair<int64_t, int64_t>>> shifts;
+    mlir::Value place; ///< otherwise the element's row-major place, one past the last one where it is not read
+    bool inBranch = false;
+  };
+  mlir::Block *body = nullptr;
+  llvm::DenseSet<mlir::Value> arrays;
+  llvm::SmallVector<Read> reads;
+};
+
 /// Builds the cotangents of what was activated, from those of what `run` was given. The forward ops have gone through
 /// `prepareForward` (Residuals.h) and are left as they are, so that one forward computation has any number of backward
 /// ones.
@@ -63,8 +79,11 @@ private:
                                        mlir::OpBuilder &builder, CotangentMap &cotangents, const Kept &kept = {});
 
   void eraseUnread(llvm::ArrayRef<mlir::Operation *> copies);
+  /// True when the op is a read at which the walk stops; notes what it contributes.
+  bool noteRead(mlir::Operation *op, mlir::OpBuilder &builder, CotangentMap &cotangents);
 
   SymbolNames &names;
+  ElementReads *elements = nullptr; ///< of the comprehension that is being pulled back in parallel
 };
 
 /// Marks the ops under `block` whose results reach a branch of an `arith.select` (see kMaskedAttr).

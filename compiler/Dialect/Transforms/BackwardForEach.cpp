@@ -5,6 +5,8 @@
 // carry the sums.
 #include "compiler/Dialect/Transforms/Backward.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace pmap;
@@ -26,42 +28,112 @@ Value elementAt(OpBuilder &builder, Location loc, Value whole, ValueRange indice
   return ReshapeOp::create(builder, loc, body, part);
 }
 
-// The number of the for_each index that an index value is, through bounds checks.
-std::optional<int64_t> indexArgument(Value index, Block &body) {
-  while (auto checked = index.getDefiningOp<CheckedIndexOp>())
-    index = checked.getIndex();
-  if (auto argument = dyn_cast<BlockArgument>(index); argument && argument.getOwner() == &body)
-    return argument.getArgNumber();
-  return std::nullopt;
-}
-
-// An element read at distinct indices of the comprehension, each running over the array's whole dimension: the position
-// of each in the bounds. Every element is then read by a whole slab of points, and sums replace a scatter.
-std::optional<SmallVector<int64_t>> slabIndices(ExtractOp read, Block &body, ArrayRef<Size> bounds) {
-  SmallVector<int64_t> positions;
-  for (auto [dim, index] : llvm::enumerate(read.getIndices())) {
-    std::optional<int64_t> position = indexArgument(index, body);
-    if (!position || llvm::is_contained(positions, *position) ||
-        bounds[*position] != sizeOf(read.getInput().getType(), dim))
+// The index of the comprehension that an index value is, and what is added to it, through bounds checks.
+std::optional<std::pair<int64_t, int64_t>> shiftedIndex(Value index, Block &body) {
+  int64_t shift = 0;
+  while (Operation *op = index.getDefiningOp()) {
+    APInt constant;
+    if (auto checked = dyn_cast<CheckedIndexOp>(op)) {
+      index = checked.getIndex();
+    } else if (isa<arith::AddIOp, arith::SubIOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&constant))) {
+      shift += isa<arith::AddIOp>(op) ? constant.getSExtValue() : -constant.getSExtValue();
+      index = op->getOperand(0);
+    } else {
       return std::nullopt;
-    positions.push_back(*position);
+    }
   }
-  return positions;
+  auto argument = cast<BlockArgument>(index);
+  if (argument.getOwner() != &body)
+    return std::nullopt;
+  return std::pair<int64_t, int64_t>(argument.getArgNumber(), shift);
 }
 
-// Sums `values` (one per point) over the dimensions not in `positions` and puts the others in their order.
-Value sumToSlab(OpBuilder &builder, Location loc, Value values, ArrayRef<int64_t> positions) {
+// An element read at distinct indices of the comprehension, each with a constant added: every element is then read by a
+// whole slab of points, and sums replace a scatter.
+std::optional<SmallVector<std::pair<int64_t, int64_t>>> shiftsOf(ExtractOp read, Block &body) {
+  SmallVector<std::pair<int64_t, int64_t>> shifts;
+  for (Value index : read.getIndices()) {
+    auto shifted = shiftedIndex(index, body);
+    if (!shifted || llvm::any_of(shifts, [&](auto other) { return other.first == shifted->first; }))
+      return std::nullopt;
+    shifts.push_back(*shifted);
+  }
+  return shifts;
+}
+
+// Sums `values` (one per point) over the indices that an array is not read at, and puts the others in its order.
+Value sumToSlab(OpBuilder &builder, Location loc, Value values, ArrayRef<std::pair<int64_t, int64_t>> shifts) {
   int64_t rank = tensorType(values).getRank();
-  SmallVector<int64_t> summed, sorted(positions), perm;
+  SmallVector<int64_t> summed, positions, perm;
+  for (auto [position, shift] : shifts)
+    positions.push_back(position);
   for (int64_t dim = 0; dim < rank; ++dim)
     if (!llvm::is_contained(positions, dim))
       summed.push_back(dim);
   if (!summed.empty())
     values = ReduceOp::create(builder, loc, ReductionKind::Sum, values, summed);
+  SmallVector<int64_t> sorted(positions);
   llvm::sort(sorted);
   for (int64_t position : positions)
     perm.push_back(llvm::find(sorted, position) - sorted.begin());
   return TransposeOp::create(builder, loc, values, perm);
+}
+
+// The slab of one read, and the shift of each of its dimensions.
+struct Slab {
+  Value values;
+  SmallVector<int64_t> shifts;
+
+  // True when it is the array's cotangent as it is.
+  bool isWhole(RankedTensorType array) const {
+    return llvm::all_of(shifts, [](int64_t shift) { return shift == 0; }) && values.getType() == array;
+  }
+};
+
+// The cotangent of an array of whose slabs some are shifted: every element gathers what the points that read it contribute,
+// which is a comprehension over the array itself.
+Value gatherSlabs(OpBuilder &builder, Location loc, RankedTensorType array, ArrayRef<Slab> slabs) {
+  SmallVector<Value> bounds;
+  for (const Size &size : sizesOf(array))
+    bounds.push_back(indexOf(builder, loc, size));
+  auto gathered = ForEachOp::create(builder, loc, TypeRange(array), bounds);
+  Block *body = &gathered.getBody().front();
+  OpBuilder inner = OpBuilder::atBlockEnd(body);
+  RankedTensorType element = scalarOf(array);
+  Value sum;
+  for (const Slab &slab : slabs) {
+    Value inside;
+    SmallVector<Value> point;
+    for (auto [dim, index, shift] : llvm::enumerate(body->getArguments(), slab.shifts)) {
+      Value at = index;
+      if (shift)
+        at = arith::SubIOp::create(inner, loc, at, arith::ConstantIndexOp::create(inner, loc, shift));
+      point.push_back(at);
+      auto require = [&](arith::CmpIPredicate predicate, Value bound) {
+        Value holds = arith::CmpIOp::create(inner, loc, predicate, at, bound);
+        inside = inside ? arith::AndIOp::create(inner, loc, inside, holds).getResult() : holds;
+      };
+      Size size = sizeOf(slab.values.getType(), dim);
+      if (shift > 0)
+        require(arith::CmpIPredicate::sge, arith::ConstantIndexOp::create(inner, loc, 0));
+      if (shift < 0 || size != sizeOf(array, dim))
+        require(arith::CmpIPredicate::slt, indexOf(inner, loc, size));
+    }
+    Value value;
+    if (inside) {
+      auto read = scf::IfOp::create(inner, loc, TypeRange(element), inside, /*withElseRegion=*/true);
+      OpBuilder yes = OpBuilder::atBlockEnd(read.thenBlock()), no = OpBuilder::atBlockEnd(read.elseBlock());
+      Value contribution = ExtractOp::create(yes, loc, slab.values, point);
+      scf::YieldOp::create(yes, loc, contribution);
+      scf::YieldOp::create(no, loc, splat(no, loc, element, 0));
+      value = read.getResult(0);
+    } else {
+      value = ExtractOp::create(inner, loc, slab.values, point);
+    }
+    sum = sum ? arith::AddFOp::create(inner, loc, sum, value).getResult() : value;
+  }
+  YieldOp::create(inner, loc, sum);
+  return gathered.getResult(0);
 }
 
 // The row-major place of the element at `indices`, as an integer scalar of the array's V.
@@ -79,28 +151,40 @@ Value placeOf(OpBuilder &builder, Location loc, RankedTensorType array, ValueRan
   return FromIndexOp::create(builder, loc, type, place, /*is_unsigned=*/false);
 }
 
-// Adds values, one per point, into zeros of an array at the places (one per point too).
-Value scatterInto(OpBuilder &builder, Location loc, RankedTensorType array, Value places, Value values) {
+// Adds values, one per point, into zeros of an array at the places (one per point too). With `mayBeNone` a place may be one past
+// the last, where nothing is added.
+Value scatterInto(OpBuilder &builder, Location loc, RankedTensorType array, Value places, Value values, bool mayBeNone) {
   auto flat = [&](Value value) -> Value {
     RankedTensorType type = tensorType(value);
     return ReshapeOp::create(builder, loc, withSizes(type, elementCountOf(type)), value);
   };
-  Value zeros = splat(builder, loc, withSizes(array, elementCountOf(array)), 0);
+  Size count = elementCountOf(array);
+  Value zeros = splat(builder, loc, withSizes(array, mayBeNone ? count + Size(1) : count), 0);
   Value sums = ScatterOp::create(builder, loc, ReductionKind::Sum, zeros, flat(places), flat(values), 0);
+  if (mayBeNone)
+    sums = SliceOp::create(builder, loc, withSizes(array, count), sums, zeroOffsets(builder, loc, 1), /*inBounds=*/true);
   return ReshapeOp::create(builder, loc, array, sums);
+}
+
+// True for a body without loops: branches and ops on single values.
+bool isStraight(Block &body) {
+  return llvm::all_of(body, [](Operation &op) {
+    return op.getNumRegions() == 0 || (isa<scf::IfOp>(op) && llvm::all_of(op.getRegions(), [](Region &region) {
+                                         return region.empty() || isStraight(region.front());
+                                       }));
+  });
 }
 
 } // namespace
 
 LogicalResult Backward::pullForEach(ForEachOp op, OpBuilder &builder, CotangentMap &cotangents) {
   Block &body = op.getBody().front();
-  bool flat = llvm::none_of(body, [](Operation &nested) { return nested.getNumRegions() > 0; });
   bool elementwise = llvm::all_of(activeCaptures(op), [&](Value capture) {
     return tensorType(capture).getRank() == 0 || llvm::all_of(capture.getUsers(), [&](Operation *user) {
              return !op->isProperAncestor(user) || isa<ExtractOp>(user);
            });
   });
-  return flat && elementwise ? pullForEachInParallel(op, builder, cotangents)
+  return isStraight(body) && elementwise ? pullForEachInParallel(op, builder, cotangents)
                              : pullForEachInOrder(op, builder, cotangents);
 }
 
@@ -110,13 +194,11 @@ LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, 
   SmallVector<Size> bounds = sizesOf(op.getResult(0).getType());
   bounds.resize(op.getBounds().size());
 
-  // The result types are known only when the body is: it is built on its own and moved in.
-  Region region;
-  Block *block = new Block;
-  region.push_back(block);
+  // The result types are known only when the body is: it is built in an op without results and moves on.
+  auto scratch = ForEachOp::create(builder, loc, TypeRange(), op.getBounds());
+  Block *block = &scratch.getBody().front();
   IRMapping mapping;
-  for (BlockArgument index : body.getArguments())
-    mapping.map(index, block->addArgument(index.getType(), loc));
+  mapping.map(body.getArguments(), block->getArguments());
   OpBuilder inner(builder.getContext());
   inner.setInsertionPointToEnd(block);
   CotangentMap local(inner, names);
@@ -131,19 +213,15 @@ LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, 
   for (auto [yielded, seed] : llvm::zip_equal(body.getTerminator()->getOperands(), seeds))
     if (Value value = mapping.lookupOrDefault(yielded); isActive(value))
       local.add(loc, value, seed);
-  // Reads of outer arrays are where the walk stops; their results' cotangents are what the points contribute.
-  SmallVector<ExtractOp> reads;
-  SmallVector<Operation *> others;
-  for (Operation *copy : copies) {
-    auto read = dyn_cast<ExtractOp>(copy);
-    bool outer =
-        read && isActive(read.getInput()) && read.getInput().getParentBlock() != block && read.getIndices().size();
-    if (outer)
-      reads.push_back(read);
-    else
-      others.push_back(copy);
-  }
-  if (failed(run(others, inner, local)))
+  ElementReads found;
+  found.body = block;
+  for (Value capture : activeCaptures(op))
+    if (tensorType(capture).getRank() > 0)
+      found.arrays.insert(capture);
+  ElementReads *saved = std::exchange(elements, &found);
+  LogicalResult pulledBody = run(copies, inner, local);
+  elements = saved;
+  if (failed(pulledBody))
     return failure();
 
   // What is done with each yielded value, once it is one value per point.
@@ -153,24 +231,34 @@ LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, 
     yielded.push_back(value);
     return yielded.size() - 1;
   };
-  for (ExtractOp read : reads) {
-    Value contribution = local.lookup(read.getResult());
-    if (!contribution)
-      continue;
-    Value array = read.getInput();
-    RankedTensorType type = tensorType(array);
-    size_t values = yieldOne(contribution);
-    if (std::optional<SmallVector<int64_t>> positions = slabIndices(read, *block, bounds)) {
-      uses.push_back([&, array, values, positions](ValueRange perPoint) {
-        cotangents.add(loc, array, sumToSlab(builder, loc, perPoint[values], *positions));
-      });
+  llvm::MapVector<Value, SmallVector<std::pair<size_t, SmallVector<std::pair<int64_t, int64_t>>>>> slabs;
+  for (const ElementReads::Read &read : found.reads) {
+    size_t values = yieldOne(read.contribution);
+    if (read.shifts) {
+      slabs[read.array].push_back({values, *read.shifts});
       continue;
     }
-    size_t places = yieldOne(placeOf(inner, loc, type, read.getIndices()));
-    uses.push_back([&, array, type, values, places](ValueRange perPoint) {
-      cotangents.add(loc, array, scatterInto(builder, loc, type, perPoint[places], perPoint[values]));
+    size_t places = yieldOne(read.place);
+    uses.push_back([&, &read = read, values, places](ValueRange perPoint) {
+      cotangents.add(loc, read.array, scatterInto(builder, loc, tensorType(read.array), perPoint[places],
+                                                  perPoint[values], read.inBranch));
     });
   }
+  for (auto &[array, entries] : slabs)
+    uses.push_back([&, array = array, &entries = entries](ValueRange perPoint) {
+      SmallVector<Slab> parts;
+      for (auto &[values, shifts] : entries) {
+        Slab slab{sumToSlab(builder, loc, perPoint[values], shifts), {}};
+        for (auto [position, shift] : shifts)
+          slab.shifts.push_back(shift);
+        parts.push_back(slab);
+      }
+      RankedTensorType type = tensorType(array);
+      if (!llvm::all_of(parts, [&](const Slab &part) { return part.isWhole(type); }))
+        return cotangents.add(loc, array, gatherSlabs(builder, loc, type, parts));
+      for (const Slab &part : parts)
+        cotangents.add(loc, array, part.values);
+    });
   for (Value capture : activeCaptures(op))
     if (Value contribution = local.lookup(capture)) {
       size_t values = yieldOne(contribution);
@@ -179,17 +267,34 @@ LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, 
         cotangents.add(loc, capture, ReduceOp::create(builder, loc, ReductionKind::Sum, perPoint[values], all));
       });
     }
-  if (yielded.empty())
+  if (yielded.empty()) {
+    scratch.erase();
     return success();
+  }
 
   YieldOp::create(inner, loc, yielded);
   SmallVector<Type> types =
       llvm::map_to_vector(yielded, [&](Value value) -> Type { return withSizes(tensorType(value), bounds); });
   auto pulled = ForEachOp::create(builder, loc, types, op.getBounds());
-  pulled.getBody().takeBody(region);
+  pulled.getBody().takeBody(scratch.getBody());
+  scratch.erase();
   for (auto &use : uses)
     use(pulled.getResults());
   return success();
+}
+
+bool Backward::noteRead(Operation *op, OpBuilder &builder, CotangentMap &cotangents) {
+  auto read = dyn_cast<ExtractOp>(op);
+  if (!elements || !read || !elements->arrays.contains(read.getInput()))
+    return false;
+  Value contribution = cotangents.lookup(read.getResult());
+  if (!contribution)
+    return true;
+  ElementReads::Read noted{read.getInput(), contribution, shiftsOf(read, *elements->body), Value()};
+  if (!noted.shifts)
+    noted.place = placeOf(builder, op->getLoc(), tensorType(read.getInput()), read.getIndices());
+  elements->reads.push_back(noted);
+  return true;
 }
 
 LogicalResult Backward::pullForEachInOrder(ForEachOp op, OpBuilder &builder, CotangentMap &cotangents) {

@@ -12,6 +12,19 @@ SmallVector<Value> cotangentsOf(Operation *op, CotangentMap &cotangents) {
   return llvm::map_to_vector(op->getResults(), [&](Value result) { return cotangents.lookup(result); });
 }
 
+// What a branch yields for an element that it reads, or that the other one does: its contribution, and where it goes.
+void yieldRead(OpBuilder &builder, Location loc, const ElementReads::Read &read, bool isTaken,
+               SmallVectorImpl<Value> &yielded) {
+  yielded.push_back(isTaken ? read.contribution : zerosOf(builder, loc, read.contribution.getType()));
+  if (read.shifts)
+    return;
+  Value place = read.place;
+  if (!isTaken)
+    place = FromIndexOp::create(builder, loc, place.getType(), indexOf(builder, loc, elementCountOf(read.array.getType())),
+                                /*is_unsigned=*/false);
+  yielded.push_back(place);
+}
+
 } // namespace
 
 // The same condition chooses which branch is computed again and pulled back; captured values the branch does not read
@@ -19,13 +32,21 @@ SmallVector<Value> cotangentsOf(Operation *op, CotangentMap &cotangents) {
 LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &cotangents) {
   Location loc = op.getLoc();
   SmallVector<Value> seeds = cotangentsOf(op, cotangents);
-  SmallVector<Value> captures = activeCaptures(op);
-  if (captures.empty())
-    return success();
-  auto pulled =
-      scf::IfOp::create(builder, loc, TypeRange(ValueRange(captures)), op.getCondition(), /*withElseRegion=*/true);
-  for (auto [from, to] : llvm::zip_equal(op->getRegions(), pulled->getRegions())) {
-    Block *block = &to.front();
+  SmallVector<Value> captures = llvm::filter_to_vector(
+      activeCaptures(op), [&](Value capture) { return !elements || !elements->arrays.contains(capture); });
+  // The results are known only when the branches are: those are built in an op without results and move on.
+  auto scratch = scf::IfOp::create(builder, loc, TypeRange(), op.getCondition(), /*withElseRegion=*/true);
+  ElementReads *outer = elements;
+  SmallVector<ElementReads, 2> reads(2);
+  SmallVector<Value> yields[2];
+  for (auto [index, from] : llvm::enumerate(op->getRegions())) {
+    Block *block = &scratch->getRegion(index).front();
+    block->clear();
+    if (outer) {
+      reads[index].body = outer->body;
+      reads[index].arrays = outer->arrays;
+      elements = &reads[index];
+    }
     OpBuilder inner = OpBuilder::atBlockEnd(block);
     CotangentMap branch(inner, names);
     IRMapping mapping;
@@ -33,15 +54,43 @@ LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &c
     auto results = op.getResults().drop_front(ownResults(op));
     for (auto [value, result] : llvm::zip(from.front().getTerminator()->getOperands().take_back(results.size()), results))
       kept.push_back({value, result});
-    if (failed(recomputeAndPull(from.front(), mapping, seeds, inner, branch, kept)))
+    LogicalResult pulledBranch = recomputeAndPull(from.front(), mapping, seeds, inner, branch, kept);
+    elements = outer;
+    if (failed(pulledBranch))
       return failure();
-    SmallVector<Value> yielded;
     for (Value capture : captures)
-      yielded.push_back(branch.lookupOrZero(loc, capture));
-    scf::YieldOp::create(inner, loc, yielded);
+      yields[index].push_back(branch.lookupOrZero(loc, capture));
   }
-  for (auto [capture, cotangent] : llvm::zip_equal(captures, pulled.getResults()))
+  for (auto [index, region] : llvm::enumerate(scratch->getRegions())) {
+    OpBuilder inner = OpBuilder::atBlockEnd(&region.front());
+    for (auto [side, branch] : llvm::enumerate(reads))
+      for (const ElementReads::Read &read : branch.reads)
+        yieldRead(inner, loc, read, side == index, yields[index]);
+    scf::YieldOp::create(inner, loc, yields[index]);
+  }
+  if (yields[0].empty()) {
+    scratch.erase();
+    return success();
+  }
+  auto pulled = scf::IfOp::create(builder, loc, TypeRange(ValueRange(yields[0])), op.getCondition(),
+                                  /*withElseRegion=*/true);
+  for (auto [region, to] : llvm::zip_equal(scratch->getRegions(), pulled->getRegions()))
+    to.takeBody(region);
+  scratch.erase();
+  for (auto [capture, cotangent] : llvm::zip(captures, pulled.getResults()))
     cotangents.add(loc, capture, cotangent);
+  auto results = pulled.getResults().drop_front(captures.size());
+  for (ElementReads &branch : reads)
+    for (ElementReads::Read &read : branch.reads) {
+      read.inBranch = true;
+      read.contribution = results.front();
+      results = results.drop_front();
+      if (!read.shifts) {
+        read.place = results.front();
+        results = results.drop_front();
+      }
+      outer->reads.push_back(read);
+    }
   return success();
 }
 
