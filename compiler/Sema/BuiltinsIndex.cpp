@@ -184,6 +184,41 @@ Value searchSorted(CallContext &c) {
                       c.range);
 }
 
+/// compress(mask, x): the parts of x along its first dimension where the mask is true, in order. How many there are only the
+/// run knows: the length is a size of its own, which `let [k] y = ...` names.
+Value compress(CallContext &c) {
+  Arguments arguments(c);
+  Operand mask = arguments.array("mask"), x = arguments.array("x");
+  if (!mask || !x)
+    return Value::error();
+  if (!isBool(mask.dtype))
+    return arguments.badDType(mask, "bool");
+  if (mask.rank() != 1 || x.rank() == 0)
+    return c.e.error(Code::E0403, c.range,
+                     "`compress` needs a mask of one dimension and an array, got " + shown(c, mask) + " and " + shown(c, x));
+  Emit m(c);
+  Size whole = m.sizes(mask.ssa)[0];
+  if (!c.e.expectEqual(whole, m.sizes(x.ssa)[0], c.range,
+                       "`compress` needs a mask as long as the array's first dimension, got " + shown(c, mask) + " and " +
+                           shown(c, x)))
+    return Value::error();
+  mlir::Value count = m.reduce(ReductionKind::Sum, m.convert(mask.ssa, DType::Bool, DType::I64), {0});
+  mlir::Value index = ToIndexOp::create(m.builder, m.loc, m.builder.getIndexType(), count, /*is_unsigned=*/false);
+  Size length = c.e.bindSize("k", index, c.range, "how many elements of the mask are true", c.e.varyOf(count));
+  c.e.findSymbol(*length.asSymbol())->dataDependent = true;
+  // The true ones come first in a stable order that descends.
+  mlir::Value bytes = m.convert(mask.ssa, DType::Bool, DType::U8);
+  auto places = withElementType(mlir::cast<mlir::RankedTensorType>(bytes.getType()), c.e.elementType(DType::I32));
+  mlir::UnitAttr yes = m.builder.getUnitAttr();
+  mlir::Value order = ArgSortOp::create(m.builder, m.loc, places, bytes, m.builder.getI64IntegerAttr(0), yes, yes);
+  mlir::Value zero = mlir::arith::ConstantIndexOp::create(m.builder, m.loc, 0);
+  mlir::Value first = SliceOp::create(m.builder, m.loc, withSizes(places, length), order, mlir::ValueRange(zero),
+                                      /*inBounds=*/true);
+  SmallVector<mlir::Value, 2> parts = {x.ssa, first};
+  m.unifyVary(parts);
+  return Value::array(GatherOp::create(m.builder, m.loc, parts[0], parts[1], /*dim=*/0), x.dtype, c.range);
+}
+
 Value notYet(CallContext &c) { return notBuiltYet(c.e, c.range, "`" + c.builtin.name + "`"); }
 
 } // namespace
@@ -195,6 +230,7 @@ void sema::registerIndexBuiltins(BuiltinTable &table) {
   table.add("segment_sum", "values, ids, k", segmentSum);
   table.add("histogram", "x, k, low:?, high:?", histogram);
   table.add("searchsorted", "sorted, v, right:?", searchSorted);
+  table.add("compress", "mask, x", compress);
 }
 
 void sema::registerArrayBuiltins(BuiltinTable &table) {
@@ -208,7 +244,6 @@ void sema::registerArrayBuiltins(BuiltinTable &table) {
   registerIndexBuiltins(table);
   registerPreludeBuiltins(table);
   // Of the language, and not compiled yet.
-  table.add("compress", "mask, x", notYet);
   table.add("load", "path", notYet);
   table.add("save", "path, x", notYet);
   table.add("progress", "x, *more", notYet);

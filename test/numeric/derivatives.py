@@ -147,6 +147,8 @@ TABLE = {
                     Row({2: "scatter_add(x, [1, 1, 0], y :> f64[3, m])", 3: "scatter_add(x, [1, 0, 1], (y :> f64[3, m])[:, newaxis] + zeros([3, n, m], dtype: f64))"}, shapes={"y": ("n", "m")}),
                     ],
     "scatter_max": [Row({1: "scatter_max(x, [2, 0, 2], y :> f64[3])"}, shapes={"y": ("n",)})],
+    "compress": [Row({1: "sum(sin(compress(y > 0.1, x)))", 2: "sum(sin(compress(y[:, 0] > 0.1, x)), axis: 0)",
+                      3: "sum(sin(compress(y[:, 0, 0] > 0, x)), axis: 0)"})],
     "segment_sum": [Row({1: "segment_sum(x, [0, 1, 1, 0] :> i32[m], 3)", 2: "segment_sum(x, [1, 0, 1] :> i32[n], 2)",
                          3: "segment_sum(x, [1, 1] :> i32[k], 2)"})],
     # trees
@@ -164,7 +166,6 @@ NO_DERIVATIVE = {
     "constants": "zeros ones zeros_like ones_like iota eye",
     "effects": "print assert_close load save progress",
     "keys": "replicated sampled",
-    "not compiled yet (E0901)": "compress",
     "functions of functions, and devices (parallel_*.pmap, sampler.py)":
         "pmap vmap cmap vjp jvp jacobian hessian checkpoint custom_vjp psum pmean pmax pmin pprod all_gather psum_scatter "
         "all_to_all ppermute shift halo pbroadcast pvary assert_same shard shards to_shards gather to_device",
