@@ -28,6 +28,13 @@ void copyOnDevice(Gpu &gpu, void *out, const void *in, int64_t bytes) {
     check(cudaApi().copyOnDevice(addressOf(out), addressOf(in), (size_t)bytes, gpu.compute), "copying on the GPU");
 }
 
+int typeOf(const pmap_site *site, const char *name, int32_t dtype) {
+  int type = ncclDType(dtype);
+  if (type < 0)
+    fail(site, "E1130", format("%s of %s between GPUs: NCCL has no such dtype", name, pmap_dtype_name(dtype)));
+  return type;
+}
+
 int ncclOperation(int32_t kind) {
   constexpr int operations[] = {ncclSum, ncclAvg, ncclMax, ncclMin, ncclProd};
   return operations[kind];
@@ -47,9 +54,7 @@ void pmap_cuda_all_reduce(const pmap_site *site, const int32_t *among, int32_t k
       copyOnDevice(gpu, out[i], in[i], n[i] * pmap_dtype_bytes(dtype));
     return;
   }
-  int type = ncclDType(dtype);
-  if (type < 0)
-    fail(site, "E1130", format("%s of %s between GPUs: NCCL has no such dtype", name, pmap_dtype_name(dtype)));
+  int type = typeOf(site, name, dtype);
   const NcclApi &api = ncclApi();
   communicate(gpu, [&] {
     // One group: several operands travel as one.
@@ -76,5 +81,24 @@ void pmap_cuda_all_gather(const pmap_site *site, const int32_t *among, int64_t o
       api.allGather((const char *)in + line * innerBytes, (char *)out + line * devices * innerBytes, (size_t)innerBytes,
                     bytes, communicator, gpu.communication);
     checkNccl(site, "all_gather", communicator, api.groupEnd());
+  });
+}
+
+void pmap_cuda_reduce_scatter(const pmap_site *site, const int32_t *among, int32_t dtype, int64_t outer, int64_t inner,
+                              const void *in, void *out) {
+  Gpu &gpu = currentGpu();
+  int32_t devices;
+  Communicator communicator = communicatorFor(site, "psum_scatter", among, devices);
+  int64_t line = inner * pmap_dtype_bytes(dtype);
+  if (devices == 1)
+    return copyOnDevice(gpu, out, in, outer * line);
+  int type = typeOf(site, "psum_scatter", dtype);
+  const NcclApi &api = ncclApi();
+  communicate(gpu, [&] {
+    checkNccl(site, "psum_scatter", communicator, api.groupStart());
+    for (int64_t i = 0; i < outer; ++i)
+      api.reduceScatter((const char *)in + i * devices * line, (char *)out + i * line, (size_t)inner, type, ncclSum,
+                        communicator, gpu.communication);
+    checkNccl(site, "psum_scatter", communicator, api.groupEnd());
   });
 }

@@ -44,6 +44,8 @@ struct NcclConfig {
   X(NcclResult, groupEnd, ncclGroupEnd, ())                                                                            \
   X(NcclResult, allReduce, ncclAllReduce,                                                                              \
     (const void *in, void *out, size_t count, int dtype, int op, Communicator communicator, Stream stream))            \
+  X(NcclResult, reduceScatter, ncclReduceScatter,                                                                      \
+    (const void *in, void *out, size_t count, int dtype, int op, Communicator communicator, Stream stream))            \
   X(NcclResult, allGather, ncclAllGather,                                                                              \
     (const void *in, void *out, size_t count, int dtype, Communicator communicator, Stream stream))
 

@@ -91,6 +91,8 @@ void pmap_cuda_all_reduce(const pmap_site *site, const int32_t *among, int32_t k
                           const void *const *in, void *const *out, const int64_t *n);
 void pmap_cuda_all_gather(const pmap_site *site, const int32_t *among, int64_t outer, int64_t inner_bytes,
                           const void *in, void *out);
+void pmap_cuda_reduce_scatter(const pmap_site *site, const int32_t *among, int32_t dtype, int64_t outer, int64_t inner,
+                              const void *in, void *out);
 
 /// c = a b, or c += a b: c is m x n with rows `c_row` apart, a is m x k, b is k x n, each with two strides. By
 /// cuBLASLt.
