@@ -67,6 +67,63 @@ Value Elaborator::updateRows(const Value &base, const Value &made, ArrayRef<ast:
   return Value::array(loop.getResult(0), array->dtype, base.range());
 }
 
+/// `x[ids, j] = u`, an array of indices beside others: of the part that the others take, which has the array's rank, with the
+/// dimension of the indices whole, the rows are updated; then the part goes back.
+static Value updateRowsOfPart(Elaborator &e, const Value &base, const Value &made, ArrayRef<ast::Subscript> subscripts,
+                              const Plan &plan, unsigned dim, const Value &update, SourceRange range) {
+  const auto *array = made.as<ArrayValue>();
+  SmallVector<Size> sizes = e.sizesOf(made), partSizes, rowSizes, shown;
+  SmallVector<int64_t> reversed;
+  for (auto [i, d] : enumerate(plan.dimensions)) {
+    if (d.kind == Dimension::Gather && i != dim)
+      return e.error(Code::E0901, range, "an assignment by several integer arrays is not compiled yet: expected one");
+    partSizes.push_back(i == dim ? sizes[i] : d.size);
+    rowSizes.push_back(i == dim ? e.sizesOf(d.indices)[0] : d.size);
+    if (d.reversed)
+      reversed.push_back(i);
+  }
+  for (int i : plan.result)
+    shown.push_back(i < 0 ? Size(1) : rowSizes[i]);
+  Value rows = e.isArrayLike(update) ? e.materialize(update, array->dtype) : update;
+  const auto *data = rows.as<ArrayValue>();
+  SmallVector<Size> mine = data ? e.sizesOf(rows) : SmallVector<Size>();
+  bool fits = data && data->dtype == array->dtype && mine.size() <= shown.size();
+  for (size_t i = 0; fits && i < mine.size(); ++i)
+    fits = mine[i] == shown[shown.size() - mine.size() + i] || mine[i].isConstant(1);
+  if (!fits)
+    return rows.isError() ? rows
+                          : e.error(Code::E0402, update.range(),
+                                    "'" + e.sourceText(range) + "': expected " + e.renderArray(array->dtype, shown) +
+                                        ", got " + (data ? e.render(rows) : describeKind(update)));
+  mlir::Location at = e.loc(range);
+  VarySet vary = unionOf(unionOf(e.varyOf(made), plan.vary), e.varyOf(rows));
+  mlir::Value u = e.broadcastTo(e.widen(data->ssa, vary), shown, update.range());
+  auto rowsType = e.tensorType(array->dtype, rowSizes, vary), partType = e.tensorType(array->dtype, partSizes, vary);
+  if (u.getType() != rowsType)
+    u = ReshapeOp::create(e.builder, at, rowsType, u);
+  mlir::Value x = e.widen(array->ssa, vary);
+  if (!reversed.empty())
+    x = ReverseOp::create(e.builder, at, x.getType(), x, reversed);
+  SmallVector<mlir::Value> offsets;
+  SmallVector<int64_t> strides;
+  bool inBounds;
+  rectangle(e, plan, range, offsets, strides, inBounds);
+  mlir::UnitAttr proved = inBounds ? e.builder.getUnitAttr() : mlir::UnitAttr();
+  mlir::Value part = SliceOp::create(e.builder, at, partType, x, offsets, e.builder.getDenseI64ArrayAttr(strides), proved);
+  // Of the part, all dimensions beside that of the indices are whole.
+  const ast::Subscript *one = find_if(subscripts, [](const ast::Subscript &s) { return s.kind == ast::Subscript::At; });
+  Value updated = e.updateRows(base, Value::array(part, array->dtype, made.range()), ArrayRef<ast::Subscript>(one, 1), dim,
+                               plan.dimensions[dim].indices, Value::array(u, array->dtype, update.range()), range);
+  const auto *result = updated.as<ArrayValue>();
+  if (!result)
+    return updated;
+  VarySet all = unionOf(vary, e.varyOf(updated));
+  x = UpdateSliceOp::create(e.builder, at, e.widen(x, all), e.widen(result->ssa, all), offsets, strides, inBounds);
+  if (!reversed.empty())
+    x = ReverseOp::create(e.builder, at, x.getType(), x, reversed);
+  return Value::array(x, array->dtype, base.range());
+}
+
 /// `x[mask] = v` is where(mask, v, x): every element that the mask picks becomes v.
 static std::optional<Value> updateMasked(Elaborator &e, const Value &made, const Value &mask, const Value &update,
                                          SourceRange range) {
@@ -124,8 +181,14 @@ Value Elaborator::updateIndex(const Value &base, ArrayRef<ast::Subscript> subscr
     return Value::error();
   SmallVector<Size> partSizes, shownSizes;
   for (auto [dim, d] : enumerate(plan->dimensions)) {
-    if (d.kind == Dimension::Gather)
-      return updateRows(base, made, subscripts, dim, d.indices, update, range);
+    if (d.kind == Dimension::Gather) {
+      bool alone = !is_contained(plan->result, -1) && all_of(enumerate(plan->dimensions), [dim = dim](auto other) {
+        return other.index() == dim || other.value().kind == Dimension::Whole;
+      });
+      // A matrix of indices is reported there.
+      return alone || rankOf(d.indices) != 1 ? updateRows(base, made, subscripts, dim, d.indices, update, range)
+                                             : updateRowsOfPart(*this, base, made, subscripts, *plan, dim, update, range);
+    }
     partSizes.push_back(d.size);
   }
   for (int dim : plan->result)
