@@ -1,5 +1,6 @@
 // Arrangements along a dimension: padding, moving around, repeating, sorting, windows.
 
+#include "compiler/Dialect/IR/Rotation.h"
 #include "compiler/Sema/Builtins.h"
 
 using namespace pmap;
@@ -129,7 +130,9 @@ Value roll(CallContext &c) {
     mlir::Value n = m.maximum(m.sizeLike(i, sizes[dim], DType::I64), one, DType::I64);
     mlir::Value rest = mlir::arith::RemSIOp::create(m.builder, m.loc, m.sub(i, k), n);
     mlir::Value index = m.select(m.less(rest, zero, DType::I64), m.add(rest, n), rest);
-    result = GatherOp::create(m.builder, m.loc, parts[2], index, dim);
+    auto turned = GatherOp::create(m.builder, m.loc, parts[2], index, dim);
+    turned->setAttr(kRotationAttr, m.builder.getUnitAttr());
+    result = turned;
   }
   return arrayOf(c, flat ? m.reshape(result, original) : result, x);
 }
