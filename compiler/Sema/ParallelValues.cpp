@@ -109,8 +109,9 @@ Value shards(CallContext &c) {
   Spec spec = Spec::replicated(int64_t(first.size()));
   spec.dims[0] = mesh.axes;
   first[0] = total;
-  auto type = DistType::get(&c.e.context, c.e.tensorType(*dtype, first, {}), spec.attribute(&c.e.context),
-                            mesh.attribute(&c.e.context));
+  Emit(c).unifyVary(arrays); // within a vmap some may differ from row to row
+  auto type = DistType::get(&c.e.context, c.e.tensorType(*dtype, first, c.e.varyOf(arrays.front())),
+                            spec.attribute(&c.e.context), mesh.attribute(&c.e.context));
   return Value::array(ShardsOp::create(c.e.builder, c.e.loc(c.range), type, arrays), *dtype, c.range);
 }
 
@@ -146,7 +147,7 @@ Value toShards(CallContext &c) {
   for (int64_t rank = 0; rank < devices; ++rank) {
     // The first `whole mod devices` blocks have one more (P3); even splits simplify to whole / devices.
     sizes[split] = Size::floorDiv(whole + Size(devices - 1 - rank), Size(devices));
-    types.push_back(c.e.tensorType(array->dtype, sizes, {}));
+    types.push_back(c.e.tensorType(array->dtype, sizes, c.e.varyOf(array->ssa)));
   }
   auto op = ToShardsOp::create(c.e.builder, c.e.loc(c.range), types, array->ssa);
   SmallVector<Value, 4> blocks;

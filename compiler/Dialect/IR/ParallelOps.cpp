@@ -152,7 +152,7 @@ LogicalResult ToShardsOp::verify() {
   for (Value block : getBlocks()) {
     RankedTensorType type = tensorType(block);
     if (type.getRank() != dist.getTensor().getRank() || type.getElementType() != dist.getTensor().getElementType() ||
-        !varyOf(type).empty())
+        varyOf(type) != varyOf(dist))
       return emitOpError() << "(to_shards-3) " << type << " is not a block of " << dist;
   }
   return success();
