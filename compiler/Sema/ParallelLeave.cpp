@@ -24,10 +24,10 @@ bool MapBuilder::bindOutside(const std::string &name) {
     return false;
   mlir::OpBuilder::InsertionGuard guard(e.builder);
   e.builder.setInsertionPoint(op);
-  mlir::Value outer =
-      ToIndexOp::create(e.builder, index.getLoc(), e.builder.getIndexType(), move.getInput(), index.getIsUnsigned());
-  Size size = e.bindSize(inner->shown, outer, inner->birth, inner->birthText, {});
-  e.findSymbol(*size.asSymbol())->isolation = inner->isolation - 1;
+  Size size = sizeOfInteger(e, move.getInput(), index.getIsUnsigned(), inner->shown, inner->birth, inner->birthText);
+  // A new symbol is one of the outside, though it is made while the body is being built.
+  SizeSymbol *outer = e.findSymbol(*size.asSymbol());
+  outer->isolation = std::min(outer->isolation, inner->isolation - 1);
   locals[name] = {size, {}, false};
   return true;
 }

@@ -66,6 +66,10 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> captured;
 };
 
+/// The size that an integer scalar is: one symbol each, checked to be at least 0 where it becomes a size.
+Size sizeOfInteger(Elaborator &e, mlir::Value integer, bool isUnsigned, llvm::StringRef shown, SourceRange range,
+                   std::string birthText);
+
 /// P5: an elementwise operation on values that are split alike runs on their blocks, and the result stays split.
 /// Nothing where that does not apply (inside a pmap, no split operand, different splits), and the operands are to be
 /// gathered.

@@ -2,6 +2,7 @@
 // proved.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Elaborator.h"
+#include "compiler/Sema/ParallelMap.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 
@@ -139,6 +140,78 @@ mlir::Value Elaborator::indexArithmetic(const Size &size, mlir::Location at, Sou
 // Values as sizes
 //===----------------------------------------------------------------------===//
 
+/// The bindings of an integer that are still in force: `plain` of the integer itself, which checks it, and `clamped` of
+/// the greater of it and 0, which does not.
+struct IntegerBindings {
+  BindSizeOp plain, clamped;
+  ToIndexOp index;
+};
+static IntegerBindings bindingsOf(const Elaborator &e, mlir::Value integer) {
+  auto visibleAmong = [&](mlir::Operation *op) {
+    for (mlir::Operation *user : op->getResult(0).getUsers())
+      if (auto binding = dyn_cast<BindSizeOp>(user); binding && e.isVisible(binding))
+        return binding;
+    return BindSizeOp();
+  };
+  IntegerBindings found;
+  for (mlir::Operation *user : integer.getUsers()) {
+    auto index = dyn_cast<ToIndexOp>(user);
+    if (!index)
+      continue;
+    if (!found.plain)
+      found.plain = visibleAmong(index);
+    for (mlir::Operation *most : index->getResult(0).getUsers())
+      if (isa<mlir::arith::MaxSIOp>(most) && !found.clamped) {
+        found.clamped = visibleAmong(most);
+        found.index = index;
+      }
+  }
+  return found;
+}
+
+/// Whether an `if` lies between the insertion point and the block that defines a value.
+static bool isBranchOf(const Elaborator &e, mlir::Value value) {
+  for (mlir::Block *block = e.builder.getInsertionBlock(); block && block != value.getParentBlock();) {
+    mlir::Operation *parent = block->getParentOp();
+    if (isa_and_nonnull<mlir::scf::IfOp>(parent))
+      return true;
+    block = parent ? parent->getBlock() : nullptr;
+  }
+  return false;
+}
+
+/// The size that an integer is: one symbol each, checked to be at least 0 where it becomes a size. In a branch of an
+/// `if` the symbol is bound where the integer is, so that it means the same in the other branch and behind the `if`;
+/// the check stays in the branch.
+Size sizeOfInteger(Elaborator &e, mlir::Value integer, bool isUnsigned, StringRef shown, SourceRange range,
+                   std::string birthText) {
+  auto check = [&](mlir::Value index) { e.bindSize(shown, index, range, birthText, e.varyOf(integer)); };
+  IntegerBindings known = bindingsOf(e, integer);
+  if (known.clamped) {
+    if (!known.plain)
+      check(known.index);
+    return Size::symbol(known.clamped.getSymbol());
+  }
+  if (known.plain)
+    return Size::symbol(known.plain.getSymbol());
+  mlir::Type type = e.builder.getIndexType();
+  mlir::Location at = e.loc(range);
+  if (!isBranchOf(e, integer))
+    return e.bindSize(shown, ToIndexOp::create(e.builder, at, type, integer, isUnsigned), range, birthText,
+                      e.varyOf(integer));
+  mlir::OpBuilder::InsertionGuard guard(e.builder);
+  auto here = e.builder.saveInsertionPoint();
+  e.builder.setInsertionPointAfterValue(integer);
+  auto raw = ToIndexOp::create(e.builder, at, type, integer, isUnsigned);
+  auto zero = mlir::arith::ConstantIndexOp::create(e.builder, at, 0);
+  auto least = mlir::arith::MaxSIOp::create(e.builder, at, raw, zero);
+  // The check takes the plain name, which its message shows.
+  e.builder.restoreInsertionPoint(here);
+  check(raw);
+  e.builder.setInsertionPointAfter(least);
+  return e.bindSize(shown, least, range, birthText, e.varyOf(integer));
+}
+
 std::optional<Size> Elaborator::sizeOf(const Value &value, StringRef what) {
   if (!value || value.isError())
     return std::nullopt;
@@ -169,20 +242,13 @@ std::optional<Size> Elaborator::sizeOf(const Value &value, StringRef what) {
     if (!array)
       return std::nullopt;
     if (isInteger(array->dtype)) {
-      // One symbol per integer: an earlier binding that is still in force is the one to use.
-      for (mlir::Operation *user : array->ssa.getUsers())
-        if (isa<ToIndexOp>(user))
-          for (mlir::Operation *binding : user->getResult(0).getUsers())
-            if (auto earlier = dyn_cast<BindSizeOp>(binding); earlier && isVisible(binding))
-              return Size::symbol(earlier.getSymbol());
       SourceRange range = value.range();
-      mlir::Value index =
-          ToIndexOp::create(builder, loc(range), builder.getIndexType(), array->ssa, isUnsigned(array->dtype));
       std::string text = sourceText(range, 24);
       bool isName = !text.empty() &&
                     all_of(text, [](unsigned char c) { return isAlnum(c) || c == '_' || c >= 0x80; }) &&
                     !isDigit(text.front());
-      return bindSize(isName ? text : "size", index, range, "the value of '" + text + "'", varyOf(array->ssa));
+      return sizeOfInteger(*this, array->ssa, isUnsigned(array->dtype), isName ? text : "size", range,
+                           "the value of '" + text + "'");
     }
     error(Code::E0407, value.range(), what + ": expected a size, got " + renderType(value));
     return std::nullopt;
