@@ -2,14 +2,17 @@
 //
 // Memory of the device is memory of the host, zeroed; copies copy; kernels are found by name in their image but do
 // nothing. $PMAP_STUB is a list of settings, `devices=2,capability=90,fail=cuLaunchKernel:700`: how many devices, which
-// chip, and a function that returns an error. $PMAP_STUB_LOG is a file that gets a line per call.
+// chip, and a function that returns an error; `failure=0:3:0:3` is what the kernels leave behind of a failed check.
+// $PMAP_STUB_LOG is a file that gets a line per call.
 
+#include "pmap/cuda.h"
 #include "runtime/cuda/CudaApi.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <string>
 
 // The driver's opaque types.
@@ -22,7 +25,7 @@ struct CUevent_st {};
 struct CUmod_st {
   const char *image;
   bool isPtx;
-  char failure[64];
+  alignas(8) char failure[64];
 };
 struct CUfunc_st {
   std::string name;
@@ -169,6 +172,12 @@ Result cuModuleGetFunction(cuda::Function *function, cuda::Module module, const 
 Result cuModuleGetGlobal_v2(cuda::DevicePointer *address, size_t *bytes, cuda::Module module, const char *name) {
   if (!module->isPtx || !strstr(module->image, name))
     return notFound;
+  auto *record = new (module->failure) pmap_cuda_failure{};
+  long long a, b, c;
+  if (sscanf(setting("failure", "").c_str(), "%d:%lld:%lld:%lld", &record->kind, &a, &b, &c) == 4) {
+    record->state = 1;
+    record->a = a, record->b = b, record->c = c;
+  }
   *address = (cuda::DevicePointer)(uintptr_t)module->failure;
   *bytes = sizeof module->failure;
   return 0;

@@ -28,7 +28,7 @@ StringRef deviceForm(StringRef callee) {
 /// What a user knows such a function as.
 StringRef userName(StringRef callee) {
   callee.consume_front("pmap_rt_");
-  return callee;
+  return callee == "send" ? "ppermute, shift and halo" : callee;
 }
 
 class HostCalls {
