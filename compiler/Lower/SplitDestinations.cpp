@@ -3,8 +3,8 @@
 // Common subexpression elimination merges equal fills, and hoisting moves them out of loops. Bufferization must then
 // copy the one fill for each op that accumulates into it, which reads and writes memory where filling only writes.
 //
-// It merges destinations as well. Bufferization keeps apart what lives in them at the same time, except for arrays that a
-// distributed value looks at while no op reads them: these get a destination of their own.
+// It merges destinations as well. Bufferization keeps apart what lives in them at the same time, except for arrays that
+// a distributed value looks at while no op reads them: these get a destination of their own.
 #include "compiler/Lower/Passes.h"
 #include "compiler/Lower/RuntimeOps.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
@@ -52,8 +52,8 @@ void split(Operation *fill) {
     fill->erase();
 }
 
-/// Gives an array that a distributed value will look at an allocation that nothing else writes to: bufferization sees no
-/// reader of it behind the call that takes it.
+/// Gives an array that a distributed value will look at an allocation that nothing else writes to: bufferization sees
+/// no reader of it behind the call that takes it.
 void ownAllocation(Value array) {
   while (auto result = dyn_cast<OpResult>(array)) {
     auto maker = dyn_cast<DestinationStyleOpInterface>(result.getOwner());

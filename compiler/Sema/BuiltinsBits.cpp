@@ -1,4 +1,5 @@
-// What is known of an array as values of compile time, and the bits of elements: what module random is written with, and little else needs.
+// What is known of an array as values of compile time, and the bits of elements: what module random is written with,
+// and little else needs.
 
 #include "compiler/Sema/ParallelMap.h"
 #include "compiler/Sema/SharedSamples.h"

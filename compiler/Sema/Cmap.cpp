@@ -1,5 +1,5 @@
-// cmap: a function of one row over rows that are split over the devices (P7). It is composed of the parts that a program has, too:
-// a vmap within a ragged pmap, and a gather of what comes out.
+// cmap: a function of one row over rows that are split over the devices (P7). It is composed of the parts that a
+// program has, too: a vmap within a ragged pmap, and a gather of what comes out.
 
 #include "compiler/Sema/Parallel.h"
 
@@ -39,11 +39,12 @@ Value cmapBuiltin(CallContext &c) {
   Value rows = callBuiltin(c, "vmap", {{"f", c["f"]}, {"in", c["in"]}, {"out", c["out"]}, {"chunk", c["chunk"]}});
   if (rows.isError())
     return rows;
-  Value split = callBuiltin(c, "pmap", {{"f", rows},
-                                        {"in", c["in"]},
-                                        {"out", c["out"]},
-                                        {"devices", c["devices"]},
-                                        {"ragged", Value::boolean(true, c.range)}});
+  Value split = callBuiltin(c, "pmap",
+                            {{"f", rows},
+                             {"in", c["in"]},
+                             {"out", c["out"]},
+                             {"devices", c["devices"]},
+                             {"ragged", Value::boolean(true, c.range)}});
   const auto *mapped = split.as<FunctionValue>();
   if (!mapped)
     return Value::error();

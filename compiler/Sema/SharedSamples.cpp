@@ -1,9 +1,9 @@
-// P9: a replicated key gives every device, and every row of a vmap, the same numbers. Where such a sample meets data that
-// varies that is hardly ever meant.
+// P9: a replicated key gives every device, and every row of a vmap, the same numbers. Where such a sample meets data
+// that varies that is hardly ever meant.
 //
-// Module random marks the ops that make samples, and `replicated(key)` marks keys that are the same everywhere on purpose.
-// A widening (V2) is where a value that is the same everywhere meets one that is not; what it widens is followed back to
-// a sample.
+// Module random marks the ops that make samples, and `replicated(key)` marks keys that are the same everywhere on
+// purpose. A widening (V2) is where a value that is the same everywhere meets one that is not; what it widens is
+// followed back to a sample.
 
 #include "compiler/Sema/SharedSamples.h"
 #include "compiler/Dialect/IR/PmapOps.h"
@@ -188,17 +188,19 @@ SourceRange firstArgument(SourceRange call) {
 void warn(Elaborator &e, SourceRange call, SourceRange met, const std::string &axis) {
   // An axis that has a dot in its name is that of a vmap without `axis:`, which a program cannot name.
   bool isUnnamed = StringRef(axis).contains('.');
-  Report report = e.warning(Code::E0722, call,
-                            isUnnamed ? std::string("this sample is the same in all rows of a vmap, and meets data that "
-                                                    "differs: expected a key for each row, got a replicated one")
-                                      : "this sample is the same everywhere along \"" + axis +
-                                            "\", and meets data that differs: expected a key for each device or row, got "
-                                            "a replicated one");
+  Report report =
+      e.warning(Code::E0722, call,
+                isUnnamed ? std::string("this sample is the same in all rows of a vmap, and meets data that "
+                                        "differs: expected a key for each row, got a replicated one")
+                          : "this sample is the same everywhere along \"" + axis +
+                                "\", and meets data that differs: expected a key for each device or row, got "
+                                "a replicated one");
   if (met.isValid() && met != call)
     report.note(met, "the data is met here");
   SourceRange key = firstArgument(call);
   if (isUnnamed)
-    report.note({}, "map over an array of keys, `random.split(key, n)`, or give the vmap an `axis:` and fold its index in");
+    report.note({},
+                "map over an array of keys, `random.split(key, n)`, or give the vmap an `axis:` and fold its index in");
   else if (key.isValid())
     report.fix(key, "random.fold_in(" + key.text() + ", axis_index(\"" + axis + "\"))");
   else

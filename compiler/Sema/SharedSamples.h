@@ -5,8 +5,8 @@
 
 namespace pmap::sema {
 
-/// Warns (E0722) where a sample drawn from a replicated key meets data that varies. Looks at the finished module, in which
-/// every widening is an op, and takes the marks that `sampled` and `replicated` have left off its ops.
+/// Warns (E0722) where a sample drawn from a replicated key meets data that varies. Looks at the finished module, in
+/// which every widening is an op, and takes the marks that `sampled` and `replicated` have left off its ops.
 void warnOfSharedSamples(Elaborator &e, mlir::ModuleOp module);
 
 void registerSampleBuiltins(BuiltinTable &table);

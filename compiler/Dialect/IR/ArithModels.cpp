@@ -34,8 +34,8 @@ template <typename CastOp> struct CastModel : DifferentiableOp::ExternalModel<Ca
   }
 };
 
-// `where`: each side gets the cotangent where it was taken. Forward, the tangent of the side not taken is not looked at,
-// so that a NaN in it goes no further.
+// `where`: each side gets the cotangent where it was taken. Forward, the tangent of the side not taken is not looked
+// at, so that a NaN in it goes no further.
 struct SelectModel : DifferentiableOp::ExternalModel<SelectModel, arith::SelectOp> {
   LogicalResult pullback(Operation *op, OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) const {
     Expr ct(builder, op->getLoc(), cotangents.front()), condition = ct.with(op->getOperand(0)), zero = ct.number(0);
@@ -85,9 +85,8 @@ void attachArith(MLIRContext *context, arith::ArithDialect *) {
     splitTies<arith::CmpFPredicate::OLT>(rule, cotangents);
   });
   // Bits are no function that has a derivative: a sample depends on its key in no way that a gradient could follow.
-  attachRule<arith::BitcastOp>(context, [](const ElementwiseRule &, Cotangents &cotangents) {
-    cotangents.push_back(Value());
-  });
+  attachRule<arith::BitcastOp>(context,
+                               [](const ElementwiseRule &, Cotangents &cotangents) { cotangents.push_back(Value()); });
   arith::SelectOp::attachInterface<SelectModel>(*context);
   arith::ExtFOp::attachInterface<CastModel<arith::ExtFOp>>(*context);
   arith::TruncFOp::attachInterface<CastModel<arith::TruncFOp>>(*context);
