@@ -1,5 +1,5 @@
-// checkpoint: a function whose reverse derivative computes it again. custom_vjp: a function with a reverse derivative of the
-// program's own (G3, G4).
+// checkpoint: a function whose reverse derivative computes it again. custom_vjp: a function with a reverse derivative
+// of the program's own (G3, G4).
 
 #include "compiler/Dialect/IR/Emit.h"
 #include "compiler/Sema/Derivatives.h"
@@ -12,14 +12,16 @@ using llvm::StringRef;
 
 namespace {
 
-//===--- checkpoint -------------------------------------------------------------------------------------------------===//
+//===--- checkpoint
+//-------------------------------------------------------------------------------------------------===//
 
 /// Whether a size of a result is known only inside of `region`.
 bool hasInnerSizes(Elaborator &e, const RegionResult &result, mlir::Region &region) {
   for (mlir::RankedTensorType type : result.types)
     for (const Size &size : pmap::sizesOf(type))
       for (const std::string &name : size.symbols())
-        if (SizeSymbol *symbol = e.findSymbol(name); symbol && symbol->ssa && region.isAncestor(symbol->ssa.getParentRegion()))
+        if (SizeSymbol *symbol = e.findSymbol(name);
+            symbol && symbol->ssa && region.isAncestor(symbol->ssa.getParentRegion()))
           return true;
   return false;
 }
@@ -65,7 +67,8 @@ Value checkpointBuiltin(CallContext &c) {
       c.range, function->defaultOf);
 }
 
-//===--- custom_vjp -------------------------------------------------------------------------------------------------===//
+//===--- custom_vjp
+//-------------------------------------------------------------------------------------------------===//
 
 struct CustomRequest {
   Value function, forward, backward;
@@ -74,7 +77,8 @@ struct CustomRequest {
 
 class CustomBuilder {
 public:
-  CustomBuilder(Elaborator &e, const CustomRequest &request, SourceRange range) : e(e), request(request), range(range) {}
+  CustomBuilder(Elaborator &e, const CustomRequest &request, SourceRange range)
+      : e(e), request(request), range(range) {}
 
   Value run(ArrayRef<Value> given) {
     if (!readOperands(given))
@@ -199,7 +203,8 @@ private:
     return good;
   }
 
-  /// Widens everything by what the results vary over; true when the operands changed, so that all is to be elaborated anew.
+  /// Widens everything by what the results vary over; true when the operands changed, so that all is to be elaborated
+  /// anew.
   bool widenOperands() {
     VarySet vary;
     for (auto [type, value] : llvm::zip_equal(primal.types, forward))
@@ -299,9 +304,9 @@ private:
   Elaborator &e;
   const CustomRequest &request;
   SourceRange range;
-  SmallVector<Value, 8> arguments;   // one per parameter; null where the callee copes without
-  SmallVector<bool, 8> isOperand;    // per leaf of the arguments
-  SmallVector<Operand, 8> operands;  // the leaves that are arrays
+  SmallVector<Value, 8> arguments;  // one per parameter; null where the callee copes without
+  SmallVector<bool, 8> isOperand;   // per leaf of the arguments
+  SmallVector<Operand, 8> operands; // the leaves that are arrays
   CustomVjpOp op;
   RegionResult primal, residuals;
   SmallVector<mlir::Value, 4> forward; // the results as `fwd` computes them

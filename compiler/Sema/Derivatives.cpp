@@ -293,4 +293,3 @@ void sema::noteCollectives(Elaborator &e, mlir::Operation *op, const VarySet &va
     return mlir::WalkResult::advance();
   });
 }
-

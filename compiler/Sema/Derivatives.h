@@ -1,5 +1,5 @@
-// What grad, vjp, jvp, jacobian and custom_vjp share. Each elaborates a function into a region, with arguments and results
-// taken apart into arrays.
+// What grad, vjp, jvp, jacobian and custom_vjp share. Each elaborates a function into a region, with arguments and
+// results taken apart into arrays.
 #pragma once
 
 #include "compiler/Sema/Builtins.h"
@@ -63,11 +63,11 @@ struct DerivativeLeaf {
 /// What a function elaborated into a region returns: its arrays are yielded, the rest exists at compile time.
 struct RegionResult {
   Value form;
-  llvm::SmallVector<Value, 4> leaves;        // of `form`, arrays materialized
-  llvm::SmallVector<size_t, 4> places;       // of the arrays among the leaves
-  llvm::SmallVector<mlir::Value, 4> yielded; // the arrays
+  llvm::SmallVector<Value, 4> leaves;                 // of `form`, arrays materialized
+  llvm::SmallVector<size_t, 4> places;                // of the arrays among the leaves
+  llvm::SmallVector<mlir::Value, 4> yielded;          // the arrays
   llvm::SmallVector<mlir::RankedTensorType, 4> types; // of the arrays, which may go away with their region
-  llvm::SmallVector<std::string, 4> names;   // of all leaves
+  llvm::SmallVector<std::string, 4> names;            // of all leaves
 
   /// False when something in it is an error.
   bool read(Elaborator &e, const Value &result);
@@ -88,10 +88,11 @@ struct RegionResult {
 mlir::Value readDerivative(Elaborator &e, const Value &leaf, const DerivativeLeaf &primal, llvm::StringRef what,
                            llvm::StringRef whose, SourceRange range, Code code = Code::E0806);
 
-/// A collective under `op` over one of these axes, or null. Where there is none, a direction that varies over them is each
-/// device's (or row's) own business.
+/// A collective under `op` over one of these axes, or null. Where there is none, a direction that varies over them is
+/// each device's (or row's) own business.
 CollectiveOp findCollective(mlir::Operation *op, const VarySet &axes);
-/// A note where a result varies over an axis though a collective over it was used: most often a loss that was not summed.
+/// A note where a result varies over an axis though a collective over it was used: most often a loss that was not
+/// summed.
 void noteCollectives(Elaborator &e, mlir::Operation *op, const VarySet &vary, SourceRange range);
 
 /// vjp of a function: `(y, pullback)`; jvp: `(y, dy)`. All arguments of the call are given, those by `request.wrt` are

@@ -146,7 +146,8 @@ Value GradBuilder::run(ArrayRef<Value> arguments) {
   Value outsideAux = request.aux ? aux.rebuilt(e, finished.getAuxiliaries(), range) : Value();
   Value gradient = wrt.derivatives(finished.getGradients(), range);
   if (request.withValue)
-    return Value::tuple({request.aux ? Value::tuple({outsideValue, outsideAux}, range) : outsideValue, gradient}, range);
+    return Value::tuple({request.aux ? Value::tuple({outsideValue, outsideAux}, range) : outsideValue, gradient},
+                        range);
   return request.aux ? Value::tuple({gradient, outsideAux}, range) : gradient;
 }
 

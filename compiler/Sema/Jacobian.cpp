@@ -26,12 +26,13 @@ public:
   }
 
 private:
-  /// Elaborates the function once, for what it returns, and chooses: forward where the arguments are provably no larger than the
-  /// results; reverse otherwise. A `while` has only a forward derivative, a custom_vjp only a reverse one, and a collective
-  /// over an axis along which something varies makes the two differ, of which (G1) means the reverse one. Nothing
-  /// (reported) on an error.
+  /// Elaborates the function once, for what it returns, and chooses: forward where the arguments are provably no larger
+  /// than the results; reverse otherwise. A `while` has only a forward derivative, a custom_vjp only a reverse one, and
+  /// a collective over an axis along which something varies makes the two differ, of which (G1) means the reverse one.
+  /// Nothing (reported) on an error.
   std::optional<bool> looksForward(ArrayRef<Value> arguments) {
-    auto probe = JvpOp::create(e.builder, e.loc(range), mlir::TypeRange(), wrt.inputs(), mlir::ValueRange(), wrt.positions());
+    auto probe =
+        JvpOp::create(e.builder, e.loc(range), mlir::TypeRange(), wrt.inputs(), mlir::ValueRange(), wrt.positions());
     mlir::Block *body = &probe.getBody().front();
     std::optional<bool> forward;
     {
@@ -85,7 +86,8 @@ private:
     Emit m(e, range);
     Size count = elementCountOf(like);
     SmallVector<Size> shape = pmap::sizesOf(like);
-    SmallVector<mlir::Value, 2> indices = {m.iota(DType::I64, {count, count}, 0), m.iota(DType::I64, {count, count}, 1)};
+    SmallVector<mlir::Value, 2> indices = {m.iota(DType::I64, {count, count}, 0),
+                                           m.iota(DType::I64, {count, count}, 1)};
     m.unifyVary(indices);
     mlir::Value unit = m.convert(m.equal(indices[0], indices[1]), DType::Bool, dtype);
     shape.insert(shape.begin(), count);
@@ -105,7 +107,8 @@ private:
 
   Value zeros(mlir::RankedTensorType type, DType dtype) {
     mlir::Value scalar = e.constant(0, dtype, range);
-    return Value::array(e.widen(e.broadcastTo(scalar, pmap::sizesOf(type), range), VarySet(pmap::varyOf(type))), dtype, range);
+    return Value::array(e.widen(e.broadcastTo(scalar, pmap::sizesOf(type), range), VarySet(pmap::varyOf(type))), dtype,
+                        range);
   }
 
   /// Directions or cotangents: `row` in the place of one, zeros elsewhere.

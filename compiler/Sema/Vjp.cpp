@@ -1,5 +1,5 @@
-// vjp: the value of a function, and a pullback that may be called any number of times. jvp: the value, and its derivative along
-// a direction.
+// vjp: the value of a function, and a pullback that may be called any number of times. jvp: the value, and its
+// derivative along a direction.
 
 #include "compiler/Sema/Derivatives.h"
 
@@ -50,7 +50,8 @@ std::optional<SmallVector<mlir::Value, 4>> readCotangent(Elaborator &e, const Pu
 Value callPullback(Elaborator &e, const std::shared_ptr<Pulled> &pulled, const Value &cotangent, SourceRange range) {
   auto vjp = pulled->residuals.getDefiningOp<VjpOp>();
   if (!e.isolations.empty() && !e.isolations.back().region->isAncestor(vjp->getParentRegion())) {
-    // A device cannot reach what was computed outside of its pmap: it computes the function itself, on what it captures.
+    // A device cannot reach what was computed outside of its pmap: it computes the function itself, on what it
+    // captures.
     SmallVector<Value, 8> captured;
     for (const Value &argument : pulled->arguments)
       captured.push_back(argument ? e.seenFromHere(argument) : argument);
@@ -71,20 +72,21 @@ Value callPullback(Elaborator &e, const std::shared_ptr<Pulled> &pulled, const V
         axis = name.str();
     return e
         .error(Code::E0806, cotangent.range().isValid() ? cotangent.range() : range,
-               "expected a cotangent that is the same over \"" + axis + "\", as the result is, got one that varies over it (G2)")
+               "expected a cotangent that is the same over \"" + axis +
+                   "\", as the result is, got one that varies over it (G2)")
         .note(e.rangeOf(collective->getLoc()), "the result is shared by this collective")
         .note({}, "take a psum or pmean of the cotangent over \"" + axis + "\"");
   }
   SmallVector<mlir::Type, 8> types;
   for (mlir::Value input : pulled->wrt.inputs())
-    types.push_back(withVary(mlir::cast<mlir::RankedTensorType>(input.getType()),
-                             unionOf(pmap::varyOf(input.getType()), added)));
+    types.push_back(
+        withVary(mlir::cast<mlir::RankedTensorType>(input.getType()), unionOf(pmap::varyOf(input.getType()), added)));
   auto op = PullbackOp::create(e.builder, e.loc(range), types, pulled->residuals, *cotangents);
   return pulled->wrt.derivatives(op.getResults(), range);
 }
 
-/// Builds one `pmap.vjp`: the body is elaborated into the region of an op without results, which the finished op takes over
-/// once the types are known.
+/// Builds one `pmap.vjp`: the body is elaborated into the region of an op without results, which the finished op takes
+/// over once the types are known.
 class VjpBuilder {
 public:
   VjpBuilder(Elaborator &e, const DerivativeRequest &request, SourceRange range)
@@ -110,8 +112,8 @@ public:
 
     mlir::OpBuilder::InsertionGuard guard(e.builder);
     e.builder.setInsertionPoint(op);
-    auto finished = VjpOp::create(e.builder, e.loc(range), mlir::TypeRange(mlir::ValueRange(result.yielded)), wrt.inputs(),
-                                  wrt.positions());
+    auto finished = VjpOp::create(e.builder, e.loc(range), mlir::TypeRange(mlir::ValueRange(result.yielded)),
+                                  wrt.inputs(), wrt.positions());
     finished.getBody().takeBody(op.getBody());
     op.erase();
     Value y = result.rebuilt(e, finished.getValues(), range);
@@ -120,7 +122,9 @@ public:
     const auto &function = *request.function.as<FunctionValue>();
     Value pullback = makeFunction(
         "the pullback of " + function.name, {Parameter{"ct"}},
-        [pulled](Elaborator &e, ArrayRef<Value> given, SourceRange at) { return callPullback(e, pulled, given[0], at); },
+        [pulled](Elaborator &e, ArrayRef<Value> given, SourceRange at) {
+          return callPullback(e, pulled, given[0], at);
+        },
         range);
     return Value::tuple({y, pullback}, range);
   }
@@ -138,7 +142,8 @@ private:
         YieldOp::create(e.builder, e.loc(range), result.yielded);
     });
     if (good && result.floating().empty()) {
-      e.error(Code::E0802, request.range, "'" + request.name + "' needs a floating result, got " + e.render(result.form));
+      e.error(Code::E0802, request.range,
+              "'" + request.name + "' needs a floating result, got " + e.render(result.form));
       good = false;
     }
     return good;
@@ -161,8 +166,8 @@ public:
   Value run(ArrayRef<Value> arguments, ArrayRef<Value> given) {
     if (!wrt.read(arguments) || !readTangents(arguments, given))
       return Value::error();
-    // jvp is per device (G1). A direction that varies where its argument does not, and that meets a collective, makes the
-    // argument each device's own; otherwise the value is computed once for all directions.
+    // jvp is per device (G1). A direction that varies where its argument does not, and that meets a collective, makes
+    // the argument each device's own; otherwise the value is computed once for all directions.
     bool settled = false;
     while (!settled) {
       DiagnosticTrial trial(e.diagnostics);
@@ -192,7 +197,8 @@ public:
     op.erase();
     Value y = result.rebuilt(e, finished.getResults().take_front(result.yielded.size()), range);
     SmallVector<Value, 4> leaves;
-    for (auto [array, leaf] : llvm::zip_equal(finished.getResults().drop_front(result.yielded.size()), result.floating()))
+    for (auto [array, leaf] :
+         llvm::zip_equal(finished.getResults().drop_front(result.yielded.size()), result.floating()))
       leaves.push_back(Value::array(array, leaf.dtype, range));
     return Value::tuple({y, result.derivatives(e, leaves, range)}, range);
   }

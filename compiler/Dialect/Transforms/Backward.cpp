@@ -107,8 +107,9 @@ LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &co
   if (auto custom = dyn_cast<CustomVjpOp>(op))
     return pullCustom(custom, builder, cotangents);
   if (op->hasAttr("pmap.break"))
-    return op->emitError() << "the gradient of a 'for' needs its number of steps in advance, and this one may 'break'; put an "
-                              "'if' around the rest of its body instead [E0811]";
+    return op->emitError()
+           << "the gradient of a 'for' needs its number of steps in advance, and this one may 'break'; put an "
+              "'if' around the rest of its body instead [E0811]";
   if (isa<scf::WhileOp>(op))
     return op->emitError()
            << "the gradient of a 'while' needs its number of steps in advance; write a 'for' with a bound and "
@@ -131,7 +132,8 @@ LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &co
 void Backward::eraseUnread(ArrayRef<Operation *> copies) {
   auto hasNoOtherEffect = [](Operation *op) {
     return !isa<BindSizeOp>(op) && !op->walk([](Operation *nested) {
-                                        bool free = isMemoryEffectFree(nested) || isa<CollectiveOp, BindSizeOp>(nested) ||
+                                        bool free = isMemoryEffectFree(nested) ||
+                                                    isa<CollectiveOp, BindSizeOp>(nested) ||
                                                     nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>();
                                         return free ? WalkResult::advance() : WalkResult::interrupt();
                                       }).wasInterrupted();

@@ -90,8 +90,8 @@ struct Slab {
   }
 };
 
-// The cotangent of an array of whose slabs some are shifted: every element gathers what the points that read it contribute,
-// which is a comprehension over the array itself.
+// The cotangent of an array of whose slabs some are shifted: every element gathers what the points that read it
+// contribute, which is a comprehension over the array itself.
 Value gatherSlabs(OpBuilder &builder, Location loc, RankedTensorType array, ArrayRef<Slab> slabs) {
   SmallVector<Value> bounds;
   for (const Size &size : sizesOf(array))
@@ -151,9 +151,10 @@ Value placeOf(OpBuilder &builder, Location loc, RankedTensorType array, ValueRan
   return FromIndexOp::create(builder, loc, type, place, /*is_unsigned=*/false);
 }
 
-// Adds values, one per point, into zeros of an array at the places (one per point too). With `mayBeNone` a place may be one past
-// the last, where nothing is added.
-Value scatterInto(OpBuilder &builder, Location loc, RankedTensorType array, Value places, Value values, bool mayBeNone) {
+// Adds values, one per point, into zeros of an array at the places (one per point too). With `mayBeNone` a place may be
+// one past the last, where nothing is added.
+Value scatterInto(OpBuilder &builder, Location loc, RankedTensorType array, Value places, Value values,
+                  bool mayBeNone) {
   auto flat = [&](Value value) -> Value {
     RankedTensorType type = tensorType(value);
     return ReshapeOp::create(builder, loc, withSizes(type, elementCountOf(type)), value);
@@ -162,7 +163,8 @@ Value scatterInto(OpBuilder &builder, Location loc, RankedTensorType array, Valu
   Value zeros = splat(builder, loc, withSizes(array, mayBeNone ? count + Size(1) : count), 0);
   Value sums = ScatterOp::create(builder, loc, ReductionKind::Sum, zeros, flat(places), flat(values), 0);
   if (mayBeNone)
-    sums = SliceOp::create(builder, loc, withSizes(array, count), sums, zeroOffsets(builder, loc, 1), /*inBounds=*/true);
+    sums =
+        SliceOp::create(builder, loc, withSizes(array, count), sums, zeroOffsets(builder, loc, 1), /*inBounds=*/true);
   return ReshapeOp::create(builder, loc, array, sums);
 }
 
@@ -185,7 +187,7 @@ LogicalResult Backward::pullForEach(ForEachOp op, OpBuilder &builder, CotangentM
            });
   });
   return isStraight(body) && elementwise ? pullForEachInParallel(op, builder, cotangents)
-                             : pullForEachInOrder(op, builder, cotangents);
+                                         : pullForEachInOrder(op, builder, cotangents);
 }
 
 LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, CotangentMap &cotangents) {
@@ -240,8 +242,9 @@ LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, 
     }
     size_t places = yieldOne(read.place);
     uses.push_back([&, &read = read, values, places](ValueRange perPoint) {
-      cotangents.add(loc, read.array, scatterInto(builder, loc, tensorType(read.array), perPoint[places],
-                                                  perPoint[values], read.inBranch));
+      cotangents.add(
+          loc, read.array,
+          scatterInto(builder, loc, tensorType(read.array), perPoint[places], perPoint[values], read.inBranch));
     });
   }
   for (auto &[array, entries] : slabs)

@@ -2,8 +2,8 @@
 //
 // The forward loop stacks what it carries at the start of each trip, and what is dear in its body (Residuals.h). The
 // backward loop walks the trips from the last: it loads what was kept, computes the rest of the trip's body again, and
-// pulls the carried values' cotangents back through it. Cotangents of values from outside the loop add up in values that
-// the backward loop carries.
+// pulls the carried values' cotangents back through it. Cotangents of values from outside the loop add up in values
+// that the backward loop carries.
 #include "compiler/Dialect/Transforms/Backward.h"
 #include "compiler/Dialect/Transforms/Residuals.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -20,8 +20,9 @@ void yieldRead(OpBuilder &builder, Location loc, const ElementReads::Read &read,
     return;
   Value place = read.place;
   if (!isTaken)
-    place = FromIndexOp::create(builder, loc, place.getType(), indexOf(builder, loc, elementCountOf(read.array.getType())),
-                                /*is_unsigned=*/false);
+    place =
+        FromIndexOp::create(builder, loc, place.getType(), indexOf(builder, loc, elementCountOf(read.array.getType())),
+                            /*is_unsigned=*/false);
   yielded.push_back(place);
 }
 
@@ -52,7 +53,8 @@ LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &c
     IRMapping mapping;
     Kept kept;
     auto results = op.getResults().drop_front(ownResults(op));
-    for (auto [value, result] : llvm::zip(from.front().getTerminator()->getOperands().take_back(results.size()), results))
+    for (auto [value, result] :
+         llvm::zip(from.front().getTerminator()->getOperands().take_back(results.size()), results))
       kept.push_back({value, result});
     LogicalResult pulledBranch = recomputeAndPull(from.front(), mapping, seeds, inner, branch, kept);
     elements = outer;
@@ -183,13 +185,14 @@ LogicalResult Backward::pullCheckpoint(CheckpointOp op, OpBuilder &builder, Cota
   return success();
 }
 
-// The program's own rule: its forward part has been computed in the function's place (Residuals.h), or is here, in a body
-// that is computed again.
+// The program's own rule: its forward part has been computed in the function's place (Residuals.h), or is here, in a
+// body that is computed again.
 LogicalResult Backward::pullCustom(CustomVjpOp op, OpBuilder &builder, CotangentMap &cotangents) {
   Location loc = op.getLoc();
   if (!activeCaptures(op).empty())
-    return op.emitError() << "a function with a derivative of its own uses a value from outside that is differentiated as "
-                             "well; hand it over as an argument [E0813]";
+    return op.emitError()
+           << "a function with a derivative of its own uses a value from outside that is differentiated as "
+              "well; hand it over as an argument [E0813]";
   IRMapping mapping;
   Block &forward = op.getForward().front(), &backward = op.getBackward().front();
   mapping.map(forward.getArguments(), op.getInputs());

@@ -146,7 +146,8 @@ LogicalResult pmap::removeJvp(JvpOp op, SymbolNames &) {
   Location loc = op.getLoc();
   Block &body = op.getBody().front();
   Operation *yield = body.getTerminator();
-  SmallVector<Operation *> ops = llvm::map_to_vector(body.without_terminator(), [](Operation &nested) { return &nested; });
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(body.without_terminator(), [](Operation &nested) { return &nested; });
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   Forward forward;
   // The code is built for tangents that vary as the values do.
@@ -169,7 +170,8 @@ LogicalResult pmap::removeJvp(JvpOp op, SymbolNames &) {
     if (isDifferentiable(results[i].getType()))
       results.push_back(forward.tangentOrZero(builder, loc, results[i]));
   if (!added.empty()) {
-    SmallVector<Operation *> made = llvm::map_to_vector(body.without_terminator(), [](Operation &nested) { return &nested; });
+    SmallVector<Operation *> made =
+        llvm::map_to_vector(body.without_terminator(), [](Operation &nested) { return &nested; });
     varyMore(made, llvm::map_to_vector(seeds, [](auto seed) -> Value { return seed.getResult(0); }), added);
     for (Value &tangent : MutableArrayRef(results).drop_front(values))
       if (!isSubset(added, varyOf(tangent.getType())))

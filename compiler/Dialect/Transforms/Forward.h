@@ -5,8 +5,8 @@
 
 namespace pmap {
 
-/// Builds the tangents of what depends on the values that were given one. A value without one has the tangent zero, which is
-/// not written down until something needs it. Ops with regions are replaced by ones that compute both.
+/// Builds the tangents of what depends on the values that were given one. A value without one has the tangent zero,
+/// which is not written down until something needs it. Ops with regions are replaced by ones that compute both.
 class Forward : public Activity {
 public:
   /// Gives a value its tangent, of the same type.

@@ -18,8 +18,8 @@ namespace {
 
 //===- What to keep ---------------------------------------------------------------------------------------------===//
 
-// Dear to compute, and for the most part no larger than what it is computed from. An all_gather is as dear, but its result
-// is that of all devices.
+// Dear to compute, and for the most part no larger than what it is computed from. An all_gather is as dear, but its
+// result is that of all devices.
 bool isDear(Operation *op) {
   if (isa<CollectiveOp>(op))
     return !isa<AllGatherOp>(op);
@@ -38,8 +38,8 @@ bool isDear(Operation *op) {
   return false;
 }
 
-// The dear values of a body that can be seen from outside of `parent`: their sizes are known there, and their type says what
-// they take from a condition or trip count, as the types of all of the parent's results do (V5).
+// The dear values of a body that can be seen from outside of `parent`: their sizes are known there, and their type says
+// what they take from a condition or trip count, as the types of all of the parent's results do (V5).
 SmallVector<Value> valuesToKeep(Block &body, Operation *parent) {
   llvm::StringSet<> inner;
   visitBoundSymbols(parent, [&](StringRef symbol) { inner.insert(symbol); });
@@ -102,14 +102,13 @@ Value tripOf(OpBuilder &builder, scf::ForOp loop) {
   return arith::DivSIOp::create(builder, loc, offset, loop.getStep());
 }
 
-// Where a loop's trips can be counted: outside of the loops around it that do not change its bounds, so that what it keeps
-// has a size there too.
+// Where a loop's trips can be counted: outside of the loops around it that do not change its bounds, so that what it
+// keeps has a size there too.
 Operation *placeToCount(scf::ForOp loop) {
   Operation *place = loop;
   while (auto outer = dyn_cast<scf::ForOp>(place->getParentOp())) {
-    bool fixed = llvm::none_of(ValueRange{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()}, [&](Value bound) {
-      return outer->isAncestor(bound.getParentRegion()->getParentOp());
-    });
+    bool fixed = llvm::none_of(ValueRange{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()},
+                               [&](Value bound) { return outer->isAncestor(bound.getParentRegion()->getParentOp()); });
     if (!fixed)
       break;
     place = outer;
@@ -181,8 +180,7 @@ scf::IfOp keepInBranches(scf::IfOp branch) {
     SmallVector<Value> yielded(yield->getOperands());
     for (auto [side, values] : llvm::enumerate(kept))
       for (Value value : values)
-        yielded.push_back(side == index ? value
-                                        : splat(inner, loc, cast<RankedTensorType>(value.getType()), 0));
+        yielded.push_back(side == index ? value : splat(inner, loc, cast<RankedTensorType>(value.getType()), 0));
     yield->setOperands(yielded);
   }
   for (auto [from, to] : llvm::zip(branch.getResults(), keeping.getResults()))
@@ -209,13 +207,13 @@ void placeForwardRule(CustomVjpOp op, SmallVectorImpl<Operation *> &placed) {
   auto rule = CustomVjpOp::create(builder, op.getLoc(), op.getResultTypes(), inputs);
   rule->setAttr(kOwnOperandsAttr, builder.getI64IntegerAttr(op.getInputs().size()));
   auto known = ValueRange(inputs).drop_front(op.getInputs().size());
-  for (auto [region, count] : {std::pair(&rule.getPrimal(), op.getNumResults()), std::pair(&rule.getForward(), static_cast<unsigned>(known.size()))}) {
+  for (auto [region, count] : {std::pair(&rule.getPrimal(), op.getNumResults()),
+                               std::pair(&rule.getForward(), static_cast<unsigned>(known.size()))}) {
     Block &block = region->emplaceBlock();
     for (Value input : inputs)
       block.addArgument(input.getType(), op.getLoc());
     OpBuilder inner = OpBuilder::atBlockEnd(&block);
-    YieldOp::create(inner, op.getLoc(),
-                    SmallVector<Value>(block.getArguments().slice(op.getInputs().size(), count)));
+    YieldOp::create(inner, op.getLoc(), SmallVector<Value>(block.getArguments().slice(op.getInputs().size(), count)));
   }
   rule.getBackward().takeBody(op.getBackward());
   Operation *yield = rule.getBackward().front().getTerminator();

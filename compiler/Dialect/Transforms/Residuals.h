@@ -1,9 +1,9 @@
 // What a forward computation keeps for its backward ones (G5).
 //
 // A loop or branch runs its body in a region, where the backward code cannot see values. It computes the body again,
-// save what the forward one was made to keep: what a loop carries, and what is dear to compute and no larger than what it
-// is computed from: collectives, contractions, reductions, scans, sorts, inner loops. What nobody reads in the end is
-// dropped by `pmap-simplify`.
+// save what the forward one was made to keep: what a loop carries, and what is dear to compute and no larger than what
+// it is computed from: collectives, contractions, reductions, scans, sorts, inner loops. What nobody reads in the end
+// is dropped by `pmap-simplify`.
 #pragma once
 
 #include "compiler/Dialect/Transforms/Symbols.h"
@@ -20,8 +20,8 @@ void prepareForward(llvm::SmallVectorImpl<mlir::Operation *> &ops, llvm::ArrayRe
 /// On a prepared `scf.for` or `scf.if`: how many results it had; the others are what it keeps.
 constexpr llvm::StringLiteral kOwnResultsAttr = "pmap.own_results";
 
-/// On a `pmap.custom_vjp` whose forward rule is computed before it: how many operands it had; the others are the results
-/// and residuals of that, whose cotangents are zero.
+/// On a `pmap.custom_vjp` whose forward rule is computed before it: how many operands it had; the others are the
+/// results and residuals of that, whose cotangents are zero.
 constexpr llvm::StringLiteral kOwnOperandsAttr = "pmap.own_operands";
 
 /// The number of results that are not there for a derivative.

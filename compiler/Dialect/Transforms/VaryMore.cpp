@@ -29,7 +29,8 @@ public:
     if (auto map = dyn_cast<MapOp>(op))
       return meet(map.getInputsMutable(), map.getBlocks());
     // Any other op wants operands that vary alike.
-    if (op->getNumRegions() == 0 && llvm::any_of(op->getResults(), [&](Value result) { return dependent.isActive(result); }))
+    if (op->getNumRegions() == 0 &&
+        llvm::any_of(op->getResults(), [&](Value result) { return dependent.isActive(result); }))
       for (OpOperand &operand : op->getOpOperands())
         widen(operand);
   }
@@ -87,8 +88,8 @@ void pmap::removeStandIn(UnrealizedConversionCastOp op) {
 
 Type pmap::withMoreVary(Type type, ArrayRef<StringAttr> added) {
   if (auto dist = dyn_cast<DistType>(type))
-    return DistType::get(dist.getContext(), cast<RankedTensorType>(withMoreVary(dist.getTensor(), added)), dist.getSpec(),
-                         dist.getMesh());
+    return DistType::get(dist.getContext(), cast<RankedTensorType>(withMoreVary(dist.getTensor(), added)),
+                         dist.getSpec(), dist.getMesh());
   auto tensor = cast<RankedTensorType>(type);
   return withVary(tensor, unionOf(varyOf(tensor), added));
 }

@@ -1,7 +1,7 @@
 // Removes a pmap.vjp and its pullbacks.
 //
-// The body moves out to the place of the op, and each pullback is replaced by backward code where it stands: the forward
-// values dominate it, so that nothing is computed twice but what regions hide (Residuals.h).
+// The body moves out to the place of the op, and each pullback is replaced by backward code where it stands: the
+// forward values dominate it, so that nothing is computed twice but what regions hide (Residuals.h).
 #include "compiler/Dialect/Transforms/Backward.h"
 #include "compiler/Dialect/Transforms/Residuals.h"
 #include "compiler/Dialect/Transforms/Transforms.h"
@@ -15,8 +15,8 @@ namespace {
 // A vjp whose body has moved out.
 struct Inlined {
   SmallVector<Operation *> ops;
-  SmallVector<Value> roots;     // the wrt arguments
-  SmallVector<Value> values;    // the floating results
+  SmallVector<Value> roots;  // the wrt arguments
+  SmallVector<Value> values; // the floating results
 };
 
 class VjpRemoval {
