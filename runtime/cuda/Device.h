@@ -20,6 +20,8 @@ public:
   void *alloc(int64_t bytes);
   void retain(void *buffer);
   void free(void *buffer);
+  /// True for an address within a block that is in use.
+  bool owns(const void *address) const;
   /// Gives back everything allocated since `mark`: what a failed call left.
   int64_t mark() const { return next; }
   void freeSince(int64_t mark);

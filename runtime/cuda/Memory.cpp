@@ -54,6 +54,13 @@ void Memory::free(void *buffer) {
   used.erase(block);
 }
 
+bool Memory::owns(const void *address) const {
+  for (const auto &[buffer, block] : used)
+    if (address >= buffer && address < (const char *)buffer + block.bytes)
+      return true;
+  return false;
+}
+
 void Memory::freeSince(int64_t mark) {
   for (auto block = used.begin(); block != used.end();) {
     if (block->second.number < mark) {

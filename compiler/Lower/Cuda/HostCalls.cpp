@@ -15,9 +15,15 @@ namespace {
 /// The runtime's functions that take arrays, and what stands for them when the arrays are a device's.
 StringRef deviceForm(StringRef callee) {
   static constexpr StringLiteral forms[][2] = {
-      {"pmap_rt_all_reduce", "pmap_cuda_all_reduce"},         {"pmap_rt_all_gather", "pmap_cuda_all_gather"},
-      {"pmap_rt_reduce_scatter", "pmap_cuda_reduce_scatter"}, {"pmap_rt_move_to_dist", "pmap_cuda_move_to_dist"},
-      {"pmap_rt_move_to_host", "pmap_cuda_move_to_host"},     {"pmap_rt_print", "pmap_cuda_print"},
+      {"pmap_rt_all_gather", "pmap_cuda_all_gather"},
+      {"pmap_rt_all_reduce", "pmap_cuda_all_reduce"},
+      {"pmap_rt_all_to_all", "pmap_cuda_all_to_all"},
+      {"pmap_rt_move_to_dist", "pmap_cuda_move_to_dist"},
+      {"pmap_rt_move_to_host", "pmap_cuda_move_to_host"},
+      {"pmap_rt_print", "pmap_cuda_print"},
+      {"pmap_rt_reduce_scatter", "pmap_cuda_reduce_scatter"},
+      {"pmap_rt_send", "pmap_cuda_send"},
+      {"pmap_rt_sort", "pmap_cuda_sort"},
   };
   for (auto &form : forms)
     if (form[0] == callee)
@@ -28,7 +34,7 @@ StringRef deviceForm(StringRef callee) {
 /// What a user knows such a function as.
 StringRef userName(StringRef callee) {
   callee.consume_front("pmap_rt_");
-  return callee == "send" ? "ppermute, shift and halo" : callee;
+  return callee;
 }
 
 class HostCalls {

@@ -94,6 +94,14 @@ void pmap_cuda_all_gather(const pmap_site *site, const int32_t *among, int64_t o
 void pmap_cuda_reduce_scatter(const pmap_site *site, const int32_t *among, int32_t dtype, int64_t outer, int64_t inner,
                               const void *in, void *out);
 
+/// As in runtime.h, by way of the host: there is no code for GPUs yet.
+void pmap_cuda_sort(int32_t dtype, int32_t descending, int32_t indices, int64_t outer, int64_t length, int64_t inner,
+                    const void *in, void *out);
+void pmap_cuda_send(const pmap_site *site, const int32_t *among, int32_t bytes, int32_t inputs, const void *const *in,
+                    void *out, const int64_t *n);
+void pmap_cuda_all_to_all(const pmap_site *site, const int32_t *among, int32_t bytes, int32_t rank, int32_t split,
+                          int32_t concat, const pmap_array *in, void *out);
+
 /// c = a b, or c += a b: c is m x n with rows `c_row` apart, a is m x k, b is k x n, each with two strides. By
 /// cuBLASLt.
 void pmap_cuda_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t a_row, int64_t a_column,
