@@ -3,9 +3,10 @@
 checkpoint does not save at least 40 %, or gives another gradient."""
 
 import os
-import subprocess
 import sys
 import tempfile
+
+from peak_memory import measure
 
 PROGRAM = """
 fn stage(x: f64[n]) = cumsum(sin(x)) / f64(n)
@@ -23,24 +24,13 @@ fn main(checkpointed: bool, n: i32) {
 """
 
 
-def measure(pmapc, path, checkpointed):
-    """The result and the peak memory in KiB of one run, the compiler's included."""
-    command = [pmapc, "run", path, f"checkpointed={checkpointed}", "n=1500000"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"exit status {status}: {' '.join(command)}")
-    return float(output), usage.ru_maxrss
-
-
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "checkpoint.pmap")
         with open(path, "w") as file:
             file.write(PROGRAM)
-        stored, stored_memory = measure(sys.argv[1], path, "false")
-        again, again_memory = measure(sys.argv[1], path, "true")
+        stored, stored_memory = measure(sys.argv[1], path, "checkpointed=false", "n=1500000")
+        again, again_memory = measure(sys.argv[1], path, "checkpointed=true", "n=1500000")
     print(f"stored: {stored_memory} KiB, recomputed: {again_memory} KiB")
     if abs(stored - again) > 1e-12 * abs(stored):
         sys.exit(f"the gradients differ: {stored} and {again}")

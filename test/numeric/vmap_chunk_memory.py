@@ -3,9 +3,10 @@
 is not that of all rows at once."""
 
 import os
-import subprocess
 import sys
 import tempfile
+
+from peak_memory import measure
 
 # Sorting keeps the array of a row from being computed away: all rows at once need 8 KB each.
 PROGRAM = """
@@ -17,25 +18,14 @@ fn main(n: i32, chunked: bool) {
 """
 
 
-def measure(pmapc, path, rows, chunked):
-    """The result and the peak memory in KiB of one run, the compiler's included."""
-    command = [pmapc, "run", path, f"n={rows}", f"chunked={chunked}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"exit status {status}: {' '.join(command)}")
-    return float(output), usage.ru_maxrss
-
-
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "chunk.pmap")
         with open(path, "w") as file:
             file.write(PROGRAM)
-        _, few = measure(sys.argv[1], path, 2000, "true")
-        chunked, many = measure(sys.argv[1], path, 20000, "true")
-        whole, all_at_once = measure(sys.argv[1], path, 20000, "false")
+        _, few = measure(sys.argv[1], path, "n=2000", "chunked=true")
+        chunked, many = measure(sys.argv[1], path, "n=20000", "chunked=true")
+        whole, all_at_once = measure(sys.argv[1], path, "n=20000", "chunked=false")
     print(f"2000 rows: {few} KiB, 20000 rows: {many} KiB, all of them at once: {all_at_once} KiB")
     if abs(chunked - whole) > 1e-4 * abs(whole):
         sys.exit(f"the results differ: {chunked} and {whole}")
