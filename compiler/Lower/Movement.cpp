@@ -106,6 +106,10 @@ void Translator::translateReshape(ReshapeOp op) {
   set(op, tensor::ExpandShapeOp::create(b, loc, target, flat, oneGroup(to.getRank()), shape));
 }
 
+// True for an array that is known to have no elements. Such a part may stand at the end of an array, where the dialects
+// below allow no slice to begin.
+static bool isNone(RankedTensorType type) { return llvm::is_contained(type.getShape(), 0); }
+
 void Translator::translateConcat(ConcatOp op) {
   Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(op.getType());
@@ -119,9 +123,13 @@ void Translator::translateConcat(ConcatOp op) {
     return set(op, tensor::FromElementsOp::create(b, loc, cast<RankedTensorType>(convert(type)), elements));
   }
   Value result = emptyLike(type, loc);
+  if (isNone(type))
+    return set(op, result);
   SmallVector<OpFoldResult> offsets(rank, b.getIndexAttr(0)), strides(rank, b.getIndexAttr(1));
   Size offset(0);
   for (Value part : op.getInputs()) {
+    if (isNone(cast<RankedTensorType>(part.getType())))
+      continue;
     Value array = tensor(part);
     offsets[dim] = mixedSize(offset, loc);
     result = tensor::InsertSliceOp::create(b, loc, array, result, offsets, mixedSizes(part.getType(), loc), strides);
@@ -141,6 +149,8 @@ void Translator::translatePad(PadOp op) {
     offsets.push_back(dimension(*Size::parse(low), loc));
   for (StringRef high : op.getHigh().getAsValueRange<StringAttr>())
     (void)dimension(*Size::parse(high), loc);
+  if (isNone(cast<RankedTensorType>(op.getInput().getType())))
+    return set(op, filled);
   set(op,
       tensor::InsertSliceOp::create(b, loc, array, filled, offsets, mixedSizes(op.getInput().getType(), loc), strides));
 }
@@ -186,6 +196,8 @@ void Translator::translateSlice(SliceOp op) {
   View source = view(op.getInput());
   if (!isa<TensorType>(source.base.getType()))
     return setView(op, source.base, AffineMap::get(type.getRank(), 0, {}, b.getContext()));
+  if (isNone(type))
+    return set(op, emptyLike(type, loc));
   // Dimensions of which one index is taken are dropped, so that a row of a matrix is a vector without gaps.
   Kept kept = keptDims(type);
   Value array = tensor(op.getInput());
@@ -212,6 +224,8 @@ void Translator::translateUpdateSlice(UpdateSliceOp op) {
   SmallVector<OpFoldResult> offsets = getAsOpFoldResult(plain(op.getOffsets()));
   auto type = cast<RankedTensorType>(part);
   Value array = tensor(op.getInput());
+  if (isNone(type))
+    return set(op, array);
   if (type.hasStaticShape() && type.getNumElements() == 1) {
     // One element needs no array of its own.
     SmallVector<AffineExpr> zeros(type.getRank(), b.getAffineConstantExpr(0));

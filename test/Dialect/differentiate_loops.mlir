@@ -158,3 +158,37 @@ func.func @recomputation(%x: tensor<f32>, %n: index) -> tensor<f32> {
   } : tensor<f32>, tensor<f32>
   return %g : tensor<f32>
 }
+
+// A branch that reads an element adds into the sum that the loop carries; the other one hands it on: no trip passes over the
+// array.
+// CHECK-LABEL: func.func @captured_in_branch
+func.func @captured_in_branch(%x: tensor<?xf32, #pmap.layout<["n"], []>>, %n: index) -> tensor<?xf32, #pmap.layout<["n"], []>>
+    attributes {pmap.sizes = []} {
+  // CHECK: scf.for {{.*}} iter_args(%[[CT:.*]] = %{{.*}}, %[[SUM:.*]] = %{{.*}}) -> (tensor<f32>, tensor<?xf32, #pmap.layout<["n"], []>>)
+  // CHECK: %[[IF:.*]]:2 = scf.if
+  // CHECK: %[[UPDATED:.*]] = pmap.update_slice %[[SUM]]
+  // CHECK: scf.yield %[[UPDATED]], %{{.*}}
+  // CHECK: } else {
+  // CHECK: scf.yield %[[SUM]], %[[CT]]
+  // CHECK-NOT: arith.addf %{{.*}} : tensor<?xf32
+  // CHECK: scf.yield %[[IF]]#1, %[[IF]]#0
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %v, %g = pmap.grad (%x as %a : tensor<?xf32, #pmap.layout<["n"], []>>) wrt [0] {
+    %0 = scf.for %i = %c0 to %n step %c1 iter_args(%y = %zero) -> (tensor<f32>) {
+      %positive = arith.cmpf ogt, %y, %zero : tensor<f32>
+      %c = pmap.to_bool %positive : tensor<i1>
+      %z = scf.if %c -> (tensor<f32>) {
+        %e = pmap.extract %a[%i] : tensor<?xf32, #pmap.layout<["n"], []>> -> tensor<f32>
+        %q = arith.mulf %y, %e : tensor<f32>
+        scf.yield %q : tensor<f32>
+      } else {
+        scf.yield %y : tensor<f32>
+      }
+      scf.yield %z : tensor<f32>
+    }
+    pmap.yield %0 : tensor<f32>
+  } : tensor<f32>, tensor<?xf32, #pmap.layout<["n"], []>>
+  return %g : tensor<?xf32, #pmap.layout<["n"], []>>
+}

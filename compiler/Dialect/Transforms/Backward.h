@@ -16,6 +16,8 @@ public:
 
   /// Adds `cotangent` (null for zero) to that of `primal`.
   void add(mlir::Location loc, mlir::Value primal, mlir::Value cotangent);
+  /// Makes `cotangent` (null for zero) the one gathered so far.
+  void set(mlir::Value primal, mlir::Value cotangent) { map[primal] = cotangent; }
   /// The cotangent, or null.
   mlir::Value lookup(mlir::Value primal) const { return map.lookup(primal); }
   /// The cotangent, or zeros.
@@ -40,7 +42,7 @@ struct ElementReads {
     mlir::Value contribution; ///< the element's cotangent at one point: zero where a branch that reads it is not taken
     /// Per dimension of the array, the comprehension's index that it is read at, and what is added to that.
     std::optional<llvm::SmallVector<std::pair<int64_t, int64_t>>> shifts;
-    mlir::Value place; ///< otherwise the element's row-major place, one past the last one where it is not read
+    mlir::Value place; ///< otherwise the element's row-major place, the first one where it is not read
     bool inBranch = false;
   };
   mlir::Block *body = nullptr;

@@ -151,21 +151,28 @@ Value placeOf(OpBuilder &builder, Location loc, RankedTensorType array, ValueRan
   return FromIndexOp::create(builder, loc, type, place, /*is_unsigned=*/false);
 }
 
-// Adds values, one per point, into zeros of an array at the places (one per point too). With `mayBeNone` a place may be
-// one past the last, where nothing is added.
-Value scatterInto(OpBuilder &builder, Location loc, RankedTensorType array, Value places, Value values,
-                  bool mayBeNone) {
-  auto flat = [&](Value value) -> Value {
-    RankedTensorType type = tensorType(value);
-    return ReshapeOp::create(builder, loc, withSizes(type, elementCountOf(type)), value);
-  };
+// Adds values, one per point, into `sums` of an array at the places (one per point too). With `mayBeNone` some points
+// read nothing: they add zero at the first place, if there is any.
+Value scatterInto(OpBuilder &builder, Location loc, Value sums, Value places, Value values, bool mayBeNone) {
+  RankedTensorType array = tensorType(sums);
   Size count = elementCountOf(array);
-  Value zeros = splat(builder, loc, withSizes(array, mayBeNone ? count + Size(1) : count), 0);
-  Value sums = ScatterOp::create(builder, loc, ReductionKind::Sum, zeros, flat(places), flat(values), 0);
-  if (mayBeNone)
-    sums =
-        SliceOp::create(builder, loc, withSizes(array, count), sums, zeroOffsets(builder, loc, 1), /*inBounds=*/true);
-  return ReshapeOp::create(builder, loc, array, sums);
+  auto scattered = [&](OpBuilder &inner) -> Value {
+    auto flat = [&](Value value) -> Value {
+      RankedTensorType type = tensorType(value);
+      return ReshapeOp::create(inner, loc, withSizes(type, elementCountOf(type)), value);
+    };
+    Value added = ScatterOp::create(inner, loc, ReductionKind::Sum, flat(sums), flat(places), flat(values), 0);
+    return ReshapeOp::create(inner, loc, array, added);
+  };
+  if (!mayBeNone || (count - Size(1)).provablyNonNegative())
+    return scattered(builder);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value any = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, indexOf(builder, loc, count), zero);
+  auto branch = scf::IfOp::create(builder, loc, TypeRange(array), any, /*withElseRegion=*/true);
+  OpBuilder yes = OpBuilder::atBlockEnd(branch.thenBlock()), no = OpBuilder::atBlockEnd(branch.elseBlock());
+  scf::YieldOp::create(yes, loc, scattered(yes));
+  scf::YieldOp::create(no, loc, sums);
+  return branch.getResult(0);
 }
 
 // True for a body without loops: branches and ops on single values.
@@ -242,9 +249,8 @@ LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, 
     }
     size_t places = yieldOne(read.place);
     uses.push_back([&, &read = read, values, places](ValueRange perPoint) {
-      cotangents.add(
-          loc, read.array,
-          scatterInto(builder, loc, tensorType(read.array), perPoint[places], perPoint[values], read.inBranch));
+      Value sums = cotangents.lookupOrZero(loc, read.array);
+      cotangents.set(read.array, scatterInto(builder, loc, sums, perPoint[places], perPoint[values], read.inBranch));
     });
   }
   for (auto &[array, entries] : slabs)
@@ -306,7 +312,7 @@ LogicalResult Backward::pullForEachInOrder(ForEachOp op, OpBuilder &builder, Cot
   SmallVector<Value> captures = activeCaptures(op);
   SmallVector<Value> sums;
   for (Value capture : captures)
-    sums.push_back(zerosOf(builder, loc, capture.getType()));
+    sums.push_back(cotangents.lookupOrZero(loc, capture));
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0), one = arith::ConstantIndexOp::create(builder, loc, 1);
 
   // A nest of loops, each handing the sums on to the next.
@@ -322,6 +328,8 @@ LogicalResult Backward::pullForEachInOrder(ForEachOp op, OpBuilder &builder, Cot
   }
 
   CotangentMap local(inner, names);
+  for (auto [capture, sum] : llvm::zip_equal(captures, sums))
+    local.set(capture, sum);
   IRMapping mapping;
   mapping.map(body.getArguments(), indices);
   SmallVector<Value> seeds;
@@ -332,8 +340,7 @@ LogicalResult Backward::pullForEachInOrder(ForEachOp op, OpBuilder &builder, Cot
   if (failed(recomputeAndPull(body, mapping, seeds, inner, local)))
     return failure();
   for (auto [capture, sum] : llvm::zip_equal(captures, sums))
-    if (Value more = local.lookup(capture))
-      sum = sumOf(inner, loc, sum, more, names);
+    sum = local.lookup(capture);
 
   for (scf::ForOp loop : llvm::reverse(nest)) {
     OpBuilder atEnd = OpBuilder::atBlockEnd(loop.getBody());
@@ -341,6 +348,6 @@ LogicalResult Backward::pullForEachInOrder(ForEachOp op, OpBuilder &builder, Cot
     sums.assign(loop.getResults().begin(), loop.getResults().end());
   }
   for (auto [capture, sum] : llvm::zip_equal(captures, sums))
-    cotangents.add(loc, capture, sum);
+    cotangents.set(capture, sum);
   return success();
 }

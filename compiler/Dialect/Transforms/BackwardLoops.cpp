@@ -3,7 +3,8 @@
 // The forward loop stacks what it carries at the start of each trip, and what is dear in its body (Residuals.h). The
 // backward loop walks the trips from the last: it loads what was kept, computes the rest of the trip's body again, and
 // pulls the carried values' cotangents back through it. Cotangents of values from outside the loop add up in values
-// that the backward loop carries.
+// that the backward loop carries, from what they have behind the loop on: nothing is added up apart, however many loops
+// and branches lie within each other.
 #include "compiler/Dialect/Transforms/Backward.h"
 #include "compiler/Dialect/Transforms/Residuals.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -56,13 +57,15 @@ LogicalResult Backward::pullFor(scf::ForOp loop, OpBuilder &builder, CotangentMa
       seeds.push_back(cotangents.lookupOrZero(loc, loop.getResult(i)));
     }
   for (Value capture : captures)
-    seeds.push_back(zerosOf(builder, loc, capture.getType()));
+    seeds.push_back(cotangents.lookupOrZero(loc, capture));
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0), one = arith::ConstantIndexOp::create(builder, loc, 1);
   Value trips = tripsOf(builder, loop);
   auto backward = scf::ForOp::create(builder, loc, zero, trips, one, seeds);
 
   OpBuilder inner = OpBuilder::atBlockEnd(backward.getBody());
   CotangentMap local(inner, names);
+  for (auto [capture, sum] : llvm::zip_equal(captures, backward.getRegionIterArgs().drop_front(wanted.size())))
+    local.set(capture, sum);
   Value last = arith::SubIOp::create(inner, loc, trips, one);
   Value trip = arith::SubIOp::create(inner, loc, last, backward.getInductionVar());
   IRMapping mapping;
@@ -90,16 +93,15 @@ LogicalResult Backward::pullFor(scf::ForOp loop, OpBuilder &builder, CotangentMa
   SmallVector<Value> yielded;
   for (size_t i : wanted)
     yielded.push_back(local.lookupOrZero(loc, mapping.lookup(loop.getRegionIterArg(i))));
-  for (auto [capture, sum] : llvm::zip_equal(captures, backward.getRegionIterArgs().drop_front(wanted.size()))) {
-    Value more = local.lookup(capture);
-    yielded.push_back(more ? sumOf(inner, loc, sum, more, names) : sum);
-  }
+  for (Value capture : captures)
+    yielded.push_back(local.lookup(capture));
   scf::YieldOp::create(inner, loc, yielded);
 
+  // First these: a value may be both captured and carried.
+  for (auto [capture, cotangent] : llvm::zip_equal(captures, backward.getResults().drop_front(wanted.size())))
+    cotangents.set(capture, cotangent);
   for (auto [i, cotangent] : llvm::zip(wanted, backward.getResults()))
     if (Value init = loop.getInitArgs()[i]; isActive(init))
       cotangents.add(loc, init, cotangent);
-  for (auto [capture, cotangent] : llvm::zip_equal(captures, backward.getResults().drop_front(wanted.size())))
-    cotangents.add(loc, capture, cotangent);
   return success();
 }

@@ -18,18 +18,14 @@ void yieldRead(OpBuilder &builder, Location loc, const ElementReads::Read &read,
   yielded.push_back(isTaken ? read.contribution : zerosOf(builder, loc, read.contribution.getType()));
   if (read.shifts)
     return;
-  Value place = read.place;
-  if (!isTaken)
-    place =
-        FromIndexOp::create(builder, loc, place.getType(), indexOf(builder, loc, elementCountOf(read.array.getType())),
-                            /*is_unsigned=*/false);
-  yielded.push_back(place);
+  yielded.push_back(isTaken ? read.place : zerosOf(builder, loc, read.place.getType()));
 }
 
 } // namespace
 
-// The same condition chooses which branch is computed again and pulled back; captured values the branch does not read
-// get zeros.
+// The same condition chooses which branch is computed again and pulled back. A branch adds to what captured values have
+// got so far and yields the sums, so that one that reads a part of an array touches that part alone, and another
+// nothing.
 LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &cotangents) {
   Location loc = op.getLoc();
   SmallVector<Value> seeds = cotangentsOf(op, cotangents);
@@ -39,7 +35,7 @@ LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &c
   auto scratch = scf::IfOp::create(builder, loc, TypeRange(), op.getCondition(), /*withElseRegion=*/true);
   ElementReads *outer = elements;
   SmallVector<ElementReads, 2> reads(2);
-  SmallVector<Value> yields[2];
+  SmallVector<Value> sums[2], yields[2];
   for (auto [index, from] : llvm::enumerate(op->getRegions())) {
     Block *block = &scratch->getRegion(index).front();
     block->clear();
@@ -50,6 +46,8 @@ LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &c
     }
     OpBuilder inner = OpBuilder::atBlockEnd(block);
     CotangentMap branch(inner, names);
+    for (Value capture : captures)
+      branch.set(capture, cotangents.lookup(capture));
     IRMapping mapping;
     Kept kept;
     auto results = op.getResults().drop_front(ownResults(op));
@@ -61,7 +59,19 @@ LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &c
     if (failed(pulledBranch))
       return failure();
     for (Value capture : captures)
-      yields[index].push_back(branch.lookupOrZero(loc, capture));
+      sums[index].push_back(branch.lookup(capture));
+  }
+  // A value to which neither branch adds has what it had.
+  SmallVector<Value> changed;
+  for (auto [number, capture] : llvm::enumerate(captures)) {
+    if (sums[0][number] == sums[1][number])
+      continue;
+    changed.push_back(capture);
+    for (size_t index : {0, 1}) {
+      OpBuilder inner = OpBuilder::atBlockEnd(&scratch->getRegion(index).front());
+      Value sum = sums[index][number];
+      yields[index].push_back(sum ? sum : zerosOf(inner, loc, capture.getType()));
+    }
   }
   for (auto [index, region] : llvm::enumerate(scratch->getRegions())) {
     OpBuilder inner = OpBuilder::atBlockEnd(&region.front());
@@ -79,9 +89,9 @@ LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &c
   for (auto [region, to] : llvm::zip_equal(scratch->getRegions(), pulled->getRegions()))
     to.takeBody(region);
   scratch.erase();
-  for (auto [capture, cotangent] : llvm::zip(captures, pulled.getResults()))
-    cotangents.add(loc, capture, cotangent);
-  auto results = pulled.getResults().drop_front(captures.size());
+  for (auto [capture, cotangent] : llvm::zip(changed, pulled.getResults()))
+    cotangents.set(capture, cotangent);
+  auto results = pulled.getResults().drop_front(changed.size());
   for (ElementReads &branch : reads)
     for (ElementReads::Read &read : branch.reads) {
       read.inBranch = true;

@@ -23,6 +23,29 @@ SmallVector<Value> decidingValues(Operation *op) {
 
 bool isArray(Type type) { return isa<RankedTensorType, DistType>(type); }
 
+bool hasDimensions(Type type) {
+  auto array = dyn_cast<RankedTensorType>(type);
+  return array && array.getRank() > 0;
+}
+
+// True for a loop in whose body each row chooses for itself what becomes of an array, as the backward code of a branch
+// that reads elements does. With all rows in one loop every trip would write the arrays of all rows anew, changed or
+// not; a loop for each row changes its own in place. Contractions are worth more together, and devices and lines need
+// one order.
+bool changesArraysByRow(Operation *op, llvm::function_ref<bool(Value)> varies) {
+  if (!isa<scf::ForOp>(op))
+    return false;
+  bool chooses = false;
+  WalkResult result = op->walk([&](Operation *nested) {
+    if (isa<DotOp, PrintOp, AssertOp, CollectiveOp, MapOp, MoveOp, ShardsOp, ToShardsOp>(nested))
+      return WalkResult::interrupt();
+    auto branch = dyn_cast<scf::IfOp>(nested);
+    chooses |= branch && varies(branch.getCondition()) && llvm::any_of(branch.getResultTypes(), hasDimensions);
+    return WalkResult::advance();
+  });
+  return chooses && !result.wasInterrupted();
+}
+
 } // namespace
 
 // Copies a block for all rows: a batched block's arguments and what it yields have the outer types.
@@ -52,9 +75,10 @@ bool Batcher::regionsNeedRows(Operation *op) const {
   auto varies = [&](Value value) { return scope.varies(value); };
   // An index has no type in which it could carry all rows.
   auto differs = [&](Value value) { return !isArray(value.getType()) && varies(value); };
-  return llvm::any_of(decidingValues(op), varies) || llvm::any_of(op->getResults(), differs) ||
-         llvm::any_of(op->getRegions(),
-                      [&](Region &region) { return !region.empty() && llvm::any_of(region.getArguments(), differs); });
+  return changesArraysByRow(op, varies) || llvm::any_of(decidingValues(op), varies) ||
+         llvm::any_of(op->getResults(), differs) || llvm::any_of(op->getRegions(), [&](Region &region) {
+           return !region.empty() && llvm::any_of(region.getArguments(), differs);
+         });
 }
 
 Batcher::Outcome Batcher::batchRegions(Operation *op) {
