@@ -1,6 +1,7 @@
 // Expressions: names, literals, fields, calls, casts. Operators, indexing and control flow have files of their own.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Elaborator.h"
+#include "compiler/Sema/ForeignNames.h"
 #include "compiler/Sema/Modules.h"
 
 using namespace llvm;
@@ -78,62 +79,6 @@ static Value builtinValue(const Builtin &builtin, SourceRange range) {
   return makeFunction(builtin.name, builtin.parameters, call, range);
 }
 
-/// How what NumPy and Python call `name` is written here; empty where that is unknown.
-static StringRef foreignName(StringRef name) {
-  return StringSwitch<StringRef>(name)
-      .Cases({"np", "jnp", "numpy", "jax", "torch", "lax"},
-             "the functions of arrays are part of the language and need no module: 'sum(x)', 'exp(x)'")
-      .Case("len", "the size of a dimension is a name in its type: with 'x: f32[n]' it is 'n'")
-      .Case("shape", "the sizes of an array are names in its type: with 'x: f32[n, m]' they are 'n' and 'm'")
-      .Case("range", "a range is written '0..n', as in 'for i in 0..n { }'")
-      .Case("arange", "the integers from 0 to n - 1 are 'iota(n)'")
-      .Case("enumerate", "rows and their numbers: 'for i in 0..n { let row = x[i] }'")
-      .Case("zip", "elements of several arrays: '[for i: f(x[i], y[i])]'")
-      .Cases({"map", "vectorize"}, "a function of every element: '[for i: f(x[i])]'")
-      .Cases({"array", "asarray"}, "an array is written '[1.0, 2.0]'")
-      .Cases({"astype", "float", "int"}, "a conversion is a call of the dtype: 'f32(x)', 'i32(x)'")
-      .Cases({"concatenate", "hstack", "vstack"}, "arrays are joined by 'concat((a, b), axis: 0)'")
-      .Case("power", "a power is written 'x ** y'")
-      .Case("norm", "the length of a vector is 'sqrt(sum(x ** 2))'")
-      .Case("jit", "every program is compiled; there is nothing to wrap")
-      .Case("return", "there is no 'return': the last expression of a block is its value")
-      .Case("None", "there is no 'None'; an argument that is not given takes its default")
-      .Default("");
-}
-
-/// The same of what is written behind a dot of an array.
-static StringRef foreignAttribute(StringRef name) {
-  return StringSwitch<StringRef>(name)
-      .Cases({"shape", "size"}, "the sizes of an array are names in its type: with 'x: f32[n, m]' they are 'n' and 'm'")
-      .Cases({"ndim", "dtype"}, "an array's rank and dtype stand in its type, as in 'x: f32[n, m]'")
-      .Case("astype", "a conversion is a call of the dtype: 'f32(x)', 'i32(x)'")
-      .Case("item", "an array of no dimensions is a number already")
-      .Cases({"at", "set", "add"}, "elements are replaced in a variable: 'var y = x', then 'y[i] = v'")
-      .Case("copy", "arrays are values: 'let y = x' is a copy")
-      .Default("");
-}
-
-/// The name that a builtin of NumPy's name has here, for a fix; empty where there is none that can just take its place.
-static StringRef renamed(StringRef name) {
-  return StringSwitch<StringRef>(name)
-      .Case("arange", "iota")
-      .Case("float16", "f16")
-      .Case("bfloat16", "bf16")
-      .Case("float32", "f32")
-      .Case("float64", "f64")
-      .Case("int8", "i8")
-      .Case("int16", "i16")
-      .Case("int32", "i32")
-      .Case("int64", "i64")
-      .Case("uint8", "u8")
-      .Case("uint16", "u16")
-      .Case("uint32", "u32")
-      .Case("uint64", "u64")
-      .Case("True", "true")
-      .Case("False", "false")
-      .Default("");
-}
-
 Value Elaborator::nameExpression(const ast::NameExpr &e) {
   if (const ScopeNode *node = lookup(scope, e.name)) {
     Value value = valueOf(*node);
@@ -157,6 +102,8 @@ Value Elaborator::nameExpression(const ast::NameExpr &e) {
   if (StringRef name = renamed(e.name); !name.empty())
     report.fix(e.range, name);
   else if (StringRef hint = foreignName(e.name); !hint.empty())
+    report.note(SourceRange(), hint);
+  else if (std::string hint = inLibrary(e.name, options.libraryPaths); !hint.empty())
     report.note(SourceRange(), hint);
   else if (std::optional<StringRef> near = nearest(e.name, candidates))
     report.fix(e.range, *near);

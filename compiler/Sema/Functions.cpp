@@ -1,6 +1,7 @@
 // Functions: closures, how arguments find their parameters, and calls.
 #include "compiler/Sema/BoundNames.h"
 #include "compiler/Sema/Elaborator.h"
+#include "compiler/Sema/ForeignNames.h"
 #include "compiler/Sema/Modules.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -63,7 +64,9 @@ std::optional<SmallVector<Value, 4>> Elaborator::bindArguments(const FunctionVal
       SmallVector<StringRef> names;
       for (const Parameter &parameter : function.parameters)
         names.push_back(parameter.name);
-      if (std::optional<StringRef> near = nearest(argument.label, names))
+      if (StringRef other = renamedLabel(argument.label); is_contained(names, other))
+        report.fix(argument.labelRange, other);
+      else if (std::optional<StringRef> near = nearest(argument.label, names))
         report.fix(argument.labelRange, *near);
       noteHere(report);
       failed = true;

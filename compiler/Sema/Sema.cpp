@@ -371,14 +371,30 @@ void Elaborator::elaborateEntries(LoadedModule &program, mlir::ModuleOp into) {
   };
   auto isEntry = [&](const ast::FunctionItem &f) { return f.isExport || f.name.text == "main"; };
   unsigned tests = 0;
+  const ast::FunctionItem *entry = nullptr;
+  StringSet<> sizes;
   for (const ast::ItemPtr &item : program.ast->items) {
     reset();
     if (const auto *function = dyn_cast<ast::FunctionItem>(item.get());
-        function && isEntry(*function) && options.entries)
+        function && isEntry(*function) && options.entries) {
       elaborateFunction(*function, program, into, /*isEntry=*/true);
+      entry = function;
+      for (const ast::Param &param : function->params)
+        sizeNames(param.type.get(), sizes);
+    }
     if (const auto *test = dyn_cast<ast::TestItem>(item.get()); test && options.tests)
       elaborateTest(*test, program, into, tests++);
   }
+  // A misspelt size would otherwise fix nothing, and nobody would know.
+  for (const auto &[name, value] : options.sizes)
+    if (entry && !sizes.contains(name)) {
+      SmallVector<StringRef> candidates(sizes.keys());
+      Report report = error(Code::E1012, entry->name.range,
+                            "-D " + name + "=" + Twine(value) + " fixes nothing: no parameter of '" + entry->name.text +
+                                "' has a size '" + name + "'");
+      if (std::optional<StringRef> near = nearest(name, candidates))
+        report.note(SourceRange(), "did you mean '" + *near + "'?");
+    }
   if (!options.checkAll)
     return;
 

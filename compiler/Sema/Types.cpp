@@ -1,6 +1,7 @@
 // Types as the user writes them: what they name, what sizes they bind, and whether a value fits.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Elaborator.h"
+#include "compiler/Sema/ForeignNames.h"
 #include "compiler/Sema/Modules.h"
 
 using namespace llvm;
@@ -45,7 +46,9 @@ std::optional<Elaborator::NamedTarget> Elaborator::resolveType(const ast::NamedT
       home->names(candidates);
 #define PMAP_DTYPE(id, name, ...) candidates.push_back(name);
 #include "compiler/Support/DType.def"
-    if (std::optional<StringRef> near = nearest(type.name(), candidates))
+    if (StringRef other = renamed(type.name()); parseDType(other))
+      report.fix(type.path.back().range, other);
+    else if (std::optional<StringRef> near = nearest(type.name(), candidates))
       report.fix(type.path.back().range, *near);
   }
   return std::nullopt;

@@ -124,6 +124,20 @@ int usageError(const std::string &message) {
   return 2;
 }
 
+/// Names the verb that is meant, and knows those who leave it out: `pmapc f.pmap`.
+int unknownVerb(const CLI::App &app, llvm::StringRef verb) {
+  std::string hint = "pmapc --help lists the verbs";
+  unsigned best = 3;
+  for (const CLI::App *each : app.get_subcommands([](const CLI::App *) { return true; }))
+    if (unsigned distance = verb.edit_distance(each->get_name(), /*AllowReplacements=*/true, best); distance < best) {
+      best = distance;
+      hint = "did you mean '" + each->get_name() + "'?";
+    }
+  if (verb.ends_with(".pmap"))
+    hint = "a program is run by 'pmapc run " + verb.str() + "'";
+  return usageError("unknown verb '" + verb.str() + "' (" + hint + ")");
+}
+
 int runVerb(const std::vector<std::string> &arguments) {
   SplitArguments split = splitRunArguments(arguments);
   CLI::App app("Compiles a program (or finds it in the cache) and runs its main.", "pmapc run");
@@ -224,6 +238,8 @@ int main2(int argc, char **argv) {
   } catch (const CLI::Success &success) {
     return app.exit(success);
   } catch (const CLI::ParseError &error) {
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty())
+      return unknownVerb(app, argv[1]);
     return usageError(std::string(error.what()) + " (pmapc --help lists the verbs)");
   }
 
