@@ -117,10 +117,14 @@ int plotFiles(const std::vector<std::string> &arrays, const PlotOptions &options
   if (plot.series.size() > mostSeries)
     return fail("expected at most " + std::to_string(mostSeries) + " curves, got " +
                 std::to_string(plot.series.size()));
-  bool any = false;
+  bool any = false, empty = true;
   for (const PlotSeries &series : plot.series)
-    for (double value : series.values)
+    for (double value : series.values) {
       any |= plot.shows(value);
+      empty = false;
+    }
+  if (empty)
+    return fail(arrays.size() == 1 ? "the array has no elements" : "the arrays have no elements");
   if (!any)
     return fail(plot.logarithmic ? "no element is positive and finite" : "no element is finite");
   if (plot.title.empty() && plot.series.size() == 1)

@@ -32,7 +32,7 @@ struct PlotAxis {
   /// The axis of values in [least, most] with about `count` ticks. `widen` lets it end at a tick on both sides.
   static PlotAxis make(double least, double most, int count, bool widen);
   /// Where a value lies, 0 at the low end and 1 at the high one.
-  double place(double value) const { return (value - low) / (high - low); }
+  double place(double value) const { return (value / 2 - low / 2) / (high / 2 - low / 2); } // halves do not overflow
 };
 
 /// Both axes of a plot. Something must be to show.

@@ -32,8 +32,13 @@ PlotAxis PlotAxis::make(double least, double most, int count, bool widen) {
     first = std::floor(least / step + 1e-9);
     last = std::ceil(most / step - 1e-9);
   }
-  axis.low = widen ? first * step : least;
-  axis.high = widen ? last * step : most;
+  // Beyond the largest f64 there is no round number.
+  if (!std::isfinite(first * step))
+    ++first;
+  if (!std::isfinite(last * step))
+    --last;
+  axis.low = widen ? std::min(first * step, least) : least;
+  axis.high = widen ? std::max(last * step, most) : most;
   for (double at = first; at <= last; ++at)
     axis.ticks.push_back(at * step);
   return axis;

@@ -53,18 +53,53 @@ std::string text(double x, double y, const std::string &anchor, const std::strin
          escaped(content) + "</text>\n";
 }
 
+/// Which values of a series are drawn. Where hundreds fall on one point of the plot's width, the first, least, greatest
+/// and last of each such stretch are all that can be seen; the gaps stay.
+std::vector<size_t> drawn(const Plot &plot, const std::vector<double> &values) {
+  constexpr size_t stretches = 1440; // two per point
+  std::vector<size_t> result;
+  size_t length = values.size() / stretches;
+  if (length < 8) {
+    for (size_t i = 0; i < values.size(); ++i)
+      result.push_back(i);
+    return result;
+  }
+  for (size_t from = 0; from < values.size(); from += length) {
+    size_t to = std::min(from + length, values.size()), least = from, greatest = from, gap = to;
+    for (size_t i = from; i < to; ++i) {
+      if (!plot.shows(values[i])) {
+        gap = i;
+        continue;
+      }
+      if (!plot.shows(values[least]) || values[i] < values[least])
+        least = i;
+      if (!plot.shows(values[greatest]) || values[i] > values[greatest])
+        greatest = i;
+    }
+    std::vector<size_t> kept = {from, least, greatest, to - 1};
+    if (gap < to)
+      kept.push_back(gap);
+    std::sort(kept.begin(), kept.end());
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    result.insert(result.end(), kept.begin(), kept.end());
+  }
+  return result;
+}
+
 /// The curve of a series: one path, with a new beginning after each gap. A value between two gaps is a dot.
 std::string curve(const Plot &plot, const PlotSeries &series, const PlotAxis &x, const PlotAxis &y,
                   const std::string &colour) {
   std::string path, dots;
-  auto has = [&](size_t i) { return i < series.values.size() && plot.shows(series.values[i]); };
-  for (size_t i = 0; i < series.values.size(); ++i) {
-    if (!has(i))
+  std::vector<size_t> places = drawn(plot, series.values);
+  auto has = [&](size_t k) { return k < places.size() && plot.shows(series.values[places[k]]); };
+  for (size_t k = 0; k < places.size(); ++k) {
+    if (!has(k))
       continue;
-    std::string px = number(left + x.place(static_cast<double>(i)) * (width - left - right));
-    std::string py = number(height - bottom - y.place(verticalValue(plot, series.values[i])) * (height - top - bottom));
-    bool begins = i == 0 || !has(i - 1);
-    if (begins && !has(i + 1))
+    double value = verticalValue(plot, series.values[places[k]]);
+    std::string px = number(left + x.place(static_cast<double>(places[k])) * (width - left - right));
+    std::string py = number(height - bottom - y.place(value) * (height - top - bottom));
+    bool begins = k == 0 || !has(k - 1);
+    if (begins && !has(k + 1))
       dots += "<circle cx=\"" + px + "\" cy=\"" + py + "\" r=\"2.5\" fill=\"" + colour + "\"/>\n";
     else
       path += (begins ? "M" : "L") + px + " " + py;

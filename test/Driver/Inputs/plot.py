@@ -86,6 +86,24 @@ plot("broken.npy", "-o", "broken.svg")
 check_curve(curves("broken.svg")[2][0], broken)
 assert open("broken.svg").read().count("M") == 2
 
+# The ends of f64 have their places, and no label is infinite.
+np.save("ends.npy", np.array([1e308, -1e308, 0]))
+plot("ends.npy", "-o", "ends.svg")
+points = re.findall(r"[ML]([-\d. ]+)", xml.parse("ends.svg").getroot().find(SVG + "path").get("d"))
+heights = [float(p.split()[1]) for p in points]
+assert 44 <= heights[0] < heights[2] < heights[1] <= 384 and "inf" not in open("ends.svg").read().split("fill=")[-1], heights
+plot("ends.npy")
+
+# Of a long curve only what can be seen is written: its peaks are there, and its gap.
+long = np.sin(np.arange(1_000_000) / 1e4)
+long[123_456], long[700_000], long[400_000] = 5, -4, np.nan
+np.save("long.npy", long)
+plot("long.npy", "-o", "long.svg")
+assert os.path.getsize("long.svg") < 200_000 and open("long.svg").read().count("M") == 2
+points = curves("long.svg")[2][0]
+assert max(y for _, y in points) > 4.95 and min(y for _, y in points) < -3.95
+assert abs(max(points, key=lambda p: p[1])[0] - 123_456) < 2000
+
 # As text: the curve falls from the upper left to the lower right.
 lines = [line.split("|")[-1].split("+")[-1] for line in plot("decay.npy").splitlines()[1:17]]
 tops = [min(row for row, line in enumerate(lines) if line[column:column + 1] == "*") for column in range(70)]
@@ -102,6 +120,8 @@ np.save("cube.npy", np.zeros((2, 3, 4), np.float32))
 np.save("nothing.npy", np.full(3, np.nan))
 np.save("wide.npy", np.zeros((5, 30)))
 refuses("cube.npy: error: expected a vector, or a matrix whose columns are curves, got f32[2, 3, 4] [E1029]", "cube.npy")
+np.save("empty.npy", np.zeros(0, np.float32))
+refuses("error: the array has no elements [E1029]", "empty.npy")
 refuses("error: no element is finite [E1029]", "nothing.npy")
 refuses("error: no element is positive and finite [E1029]", "both.npz:matrix", "--log")
 refuses("error: expected at most 24 curves, got 30 [E1029]", "wide.npy")
