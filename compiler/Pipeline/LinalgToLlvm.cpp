@@ -20,6 +20,8 @@ void buildLinalgToLlvmPipeline(OpPassManager &pm, const CpuOptions &options) {
   OpPassManager &tensors = pm.nest<func::FuncOp>();
   tensors.addPass(createCSEPass());
   tensors.addPass(createFuseElementwisePass());
+  tensors.addPass(createCSEPass());
+  tensors.addPass(createReadPiecesPass());
   tensors.addPass(createReuseDestinationsPass());
   tensors.addPass(createCSEPass());
   tensors.addPass(createSplitDestinationsPass());

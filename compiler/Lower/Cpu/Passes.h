@@ -23,6 +23,9 @@ struct VectorTarget {
 /// into their consumers, and fuses elementwise producers where that does not compute an expensive value twice.
 std::unique_ptr<mlir::Pass> createFuseElementwisePass();
 
+/// Computes elementwise ops on slices of concats and pads from the pieces themselves, so that the whole is never made.
+std::unique_ptr<mlir::Pass> createReadPiecesPass();
+
 /// Lets an elementwise op write into the buffer of an operand that dies there: loop-carried arrays first of all.
 std::unique_ptr<mlir::Pass> createReuseDestinationsPass();
 

@@ -38,6 +38,7 @@ void registerCpuLoweringDialects(DialectRegistry &registry) {
 
 void registerCpuPasses() {
   registerPass(createFuseElementwisePass);
+  registerPass(createReadPiecesPass);
   registerPass(createReuseDestinationsPass);
   registerPass(createBufferizePass);
   registerPass([] { return createLowerKernelsPass(VectorTarget{512, false}); });
