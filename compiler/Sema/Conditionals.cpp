@@ -88,7 +88,7 @@ mlir::Value Elaborator::leafAs(const Value &value, const LeafType &type, SourceR
       return {};
   }
   if (type.split)
-    return MoveOp::create(builder, loc(range), type.split, array->ssa);
+    return MoveOp::create(builder, loc(range), type.split, widen(array->ssa, VarySet(pmap::varyOf(type.split))));
   return widen(array->ssa, type.vary);
 }
 

@@ -73,6 +73,18 @@ void LoopBuilder::enter(ArrayRef<mlir::BlockArgument> arguments) {
         e.rebuild(variable.initial, ArrayRef<Value>(leaves).slice(variable.firstLeaf, variable.leafCount));
 }
 
+/// Whether both are laid out alike on the same devices, or neither is on devices. What they vary over is another matter.
+static bool sameSplit(mlir::Type a, mlir::Type b) {
+  auto x = dyn_cast_or_null<DistType>(a), y = dyn_cast_or_null<DistType>(b);
+  return x && y ? x.getSpec() == y.getSpec() && x.getMesh() == y.getMesh() : !x && !y;
+}
+
+static void setVary(Elaborator::LeafType &type, const VarySet &vary) {
+  type.vary = vary;
+  if (auto dist = dyn_cast_or_null<DistType>(type.split))
+    type.split = DistType::get(dist.getContext(), withVary(dist.getTensor(), vary), dist.getSpec(), dist.getMesh());
+}
+
 bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
   bool ok = true;
   for (const Variable &variable : variables) {
@@ -136,10 +148,8 @@ bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
       }
       changed |= settleSplit(variable.firstLeaf + k, leaf);
       VarySet vary = unionOf(type.vary, e.varyOf(leaf));
-      if (vary != type.vary) {
-        type.vary = vary;
-        changed = true;
-      }
+      changed |= vary != type.vary;
+      setVary(type, vary);
     }
   }
   return ok;
@@ -150,7 +160,7 @@ bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
 bool LoopBuilder::settleSplit(size_t number, const Value &leaf) {
   Elaborator::LeafType &type = types[number];
   mlir::Type after = e.isDistributed(leaf) ? leaf.as<ArrayValue>()->ssa.getType() : mlir::Type();
-  if (after == type.split || carriedWhole.contains(number))
+  if (sameSplit(after, type.split) || carriedWhole.contains(number))
     return false;
   if (!splitChanged.insert(number).second) {
     carriedWhole.insert(number);
@@ -162,7 +172,7 @@ bool LoopBuilder::settleSplit(size_t number, const Value &leaf) {
 
 void LoopBuilder::widenAll(const VarySet &vary) {
   for (Elaborator::LeafType &type : types)
-    type.vary = unionOf(type.vary, vary);
+    setVary(type, unionOf(type.vary, vary));
 }
 
 /// What is still weak when nothing changes any more is alone, and becomes i32 or f32. True when there was any.

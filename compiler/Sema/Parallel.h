@@ -5,6 +5,9 @@
 
 namespace pmap::sema {
 
+/// More devices than any machine has; numbers of devices and positions are 32 bits wide at run time.
+constexpr int64_t kMostDevices = 2147483647;
+
 using AxisNames = llvm::SmallVector<std::string, 2>;
 
 /// A mesh of devices: named axes with a literal size, or -1 where the number of devices at run time decides.

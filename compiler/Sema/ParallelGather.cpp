@@ -89,6 +89,13 @@ Value broadcastFrom(CallContext &c) {
                                          : "`root:` must be the position of a device along the axis, got ") +
                          std::to_string(*root));
   Emit m(c);
+  if (devices < 0) {
+    mlir::Value most = c.e.constantInt(*root, DType::I64, c.range);
+    mlir::Value count = m.sizeScalar(productOf(collective->attributes(&c.e.context)), DType::I64);
+    AssertOp::create(m.builder, m.loc, m.less(most, count, DType::I64),
+                     m.builder.getStringAttr(spelt(c) + " reads from position " + std::to_string(*root) +
+                                             ", which is no device of \"" + llvm::join(collective->axes, "\", \"") + "\""));
+  }
   mlir::Value position = positionAlong(m, collective->axes), isRoot;
   for (int64_t at : roots) {
     mlir::Value here = m.equal(position, m.likeInt(position, at, DType::I32));

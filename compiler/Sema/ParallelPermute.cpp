@@ -208,9 +208,14 @@ mlir::Value tableOfShift(Emit &m, CallContext &c, const Collective &collective, 
     return constantTable(m, table);
   }
   Size count = productOf(collective.attributes(&c.e.context));
-  mlir::Value position = m.iota(DType::I32, count, 0), step = c.e.tensorOf(by, DType::I32);
+  mlir::Value position = m.iota(DType::I32, count, 0), step = c.e.tensorOf(by, DType::I64);
   if (!step)
     return {};
+  // No step is too long: it goes around, or leads past the end.
+  mlir::Value devicesOf = m.sizeLike(step, count, DType::I64);
+  step = wrap ? mlir::arith::RemSIOp::create(m.builder, m.loc, step, devicesOf).getResult()
+              : m.maximum(m.minimum(step, devicesOf, DType::I64), m.neg(devicesOf), DType::I64);
+  step = m.convert(step, DType::I64, DType::I32);
   SmallVector<mlir::Value, 2> parts = {position, c.e.splat(step, count, c.range)};
   m.unifyVary(parts);
   mlir::Value to = m.add(parts[0], parts[1]), size = m.sizeLike(to, count, DType::I32);
@@ -290,7 +295,7 @@ Value shift(CallContext &c) {
         c.e.noteVariance(report, step.ssa, axis.getValue());
         return report;
       }
-    by = c.e.convert(by, DType::I32, by.range());
+    by = c.e.convert(by, DType::I64, by.range());
   }
   Emit m(c);
   mlir::Value table = tableOfShift(m, c, *collective, by, *wrap);
@@ -310,6 +315,9 @@ Value halo(CallContext &c) {
   std::optional<Size> width = c.has("width") ? c.e.sizeOf(c["width"], "the width of a halo") : std::optional<Size>(1);
   if (!width)
     return Value::error();
+  if (auto literal = width->constant(); literal && *literal < 0)
+    return c.e.error(Code::E0520, c.rangeOf("width"),
+                     "`halo`: `width:` must be at least 0, got " + std::to_string(*literal));
   const Value &edge = c["edge"];
   const auto *name = edge ? edge.as<StringValue>() : nullptr;
   bool wrap = name ? name->text == "wrap" : !edge, clamp = name && name->text == "clamp";

@@ -153,6 +153,11 @@ static std::optional<int64_t> literalInt(const Value &value) {
   return std::nullopt;
 }
 
+static bool tooManyDevices(Elaborator &e, SourceRange range) {
+  e.error(Code::E0703, range, "there are at most " + std::to_string(kMostDevices) + " devices");
+  return false;
+}
+
 /// `devices: 4` or `devices: [0, 2]`: how many, and which.
 static bool readDevices(Elaborator &e, const Value &devices, Mesh &mesh, std::optional<int64_t> &count) {
   if (!devices)
@@ -164,6 +169,8 @@ static bool readDevices(Elaborator &e, const Value &devices, Mesh &mesh, std::op
       e.error(Code::E0703, devices.range(), "`devices:` must be at least 1, got " + std::to_string(*number));
       return false;
     }
+    if (*number > kMostDevices)
+      return tooManyDevices(e, devices.range());
     count = *number;
     return true;
   }
@@ -179,6 +186,8 @@ static bool readDevices(Elaborator &e, const Value &devices, Mesh &mesh, std::op
       e.error(Code::E0703, element.range(), "a device number must be a literal of at least 0");
       return false;
     }
+    if (*number >= kMostDevices)
+      return tooManyDevices(e, element.range());
     if (llvm::is_contained(mesh.devices, *number)) {
       e.error(Code::E0703, element.range(), "device " + std::to_string(*number) + " is named twice");
       return false;
@@ -202,6 +211,7 @@ std::optional<Mesh> sema::readMesh(Elaborator &e, const Value &axis, const Value
     if (!record || !record->isRecord())
       return e.error(Code::E0703, shape.range(),
                      "`mesh:` names its axes, as in `(a: 2, b: _)`, got " + describeKind(shape));
+    int64_t product = 1;
     for (auto [name, size] : llvm::zip(record->names, record->elements)) {
       auto literal = literalInt(size);
       if (!literal && !size.is(ValueKind::Hole))
@@ -210,6 +220,11 @@ std::optional<Mesh> sema::readMesh(Elaborator &e, const Value &axis, const Value
       if (literal && *literal < 1)
         return e.error(Code::E0703, size.range(),
                        "the size of the axis \"" + name + "\" must be at least 1, got " + std::to_string(*literal));
+      if (literal && *literal > kMostDevices / product) {
+        tooManyDevices(e, size.range());
+        return std::nullopt;
+      }
+      product *= literal.value_or(1);
       if (!literal && mesh.isOpen())
         return e.error(Code::E0703, size.range(), "only one size of a mesh may be `_`, got two");
       mesh.axes.push_back(name);

@@ -181,6 +181,9 @@ std::optional<int64_t> sema::readDevice(CallContext &c, StringRef parameter) {
   if (*device < 0)
     return c.e.error(Code::E0703, c.rangeOf(parameter),
                      "devices are counted from 0: expected a number of at least 0, got " + std::to_string(*device));
+  if (*device >= kMostDevices)
+    return c.e.error(Code::E0703, c.rangeOf(parameter),
+                     "there are at most " + std::to_string(kMostDevices) + " devices");
   return device;
 }
 
