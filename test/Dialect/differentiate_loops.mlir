@@ -192,3 +192,41 @@ func.func @captured_in_branch(%x: tensor<?xf32, #pmap.layout<["n"], []>>, %n: in
   } : tensor<f32>, tensor<?xf32, #pmap.layout<["n"], []>>
   return %g : tensor<?xf32, #pmap.layout<["n"], []>>
 }
+
+// What the points of a stencil contribute to elements that they read alike leaves as one array: the neighbours' here, and what a
+// point gives its own element, read twice in one branch and once in the other.
+// CHECK-LABEL: func.func @stencil
+func.func @stencil(%x: tensor<8xf32>, %inside: i1) -> tensor<8xf32> {
+  // CHECK: %[[P:.*]]:2 = pmap.for_each
+  // CHECK: pmap.yield %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32>
+  // CHECK: %[[G:.*]] = pmap.for_each
+  // CHECK-COUNT-3: pmap.extract %[[P]]#
+  // CHECK-NOT: pmap.extract
+  // CHECK: return %[[G]]
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %v, %g = pmap.grad (%x as %a : tensor<8xf32>) wrt [0] {
+    %0 = pmap.for_each (%i) in (%c8) {
+      %e = scf.if %inside -> (tensor<f32>) {
+        %l = arith.subi %i, %c1 : index
+        %r = arith.addi %i, %c1 : index
+        %left = pmap.extract %a[%l] : tensor<8xf32> -> tensor<f32>
+        %right = pmap.extract %a[%r] : tensor<8xf32> -> tensor<f32>
+        %own = pmap.extract %a[%i] : tensor<8xf32> -> tensor<f32>
+        %again = pmap.extract %a[%i] : tensor<8xf32> -> tensor<f32>
+        %s = arith.addf %left, %right : tensor<f32>
+        %t = arith.addf %own, %again : tensor<f32>
+        %u = math.sin %t : tensor<f32>
+        %w = arith.addf %s, %u : tensor<f32>
+        scf.yield %w : tensor<f32>
+      } else {
+        %own = pmap.extract %a[%i] : tensor<8xf32> -> tensor<f32>
+        scf.yield %own : tensor<f32>
+      }
+      pmap.yield %e : tensor<f32>
+    } : tensor<8xf32>
+    %s = pmap.reduce sum %0 dims [0] : tensor<8xf32> -> tensor<f32>
+    pmap.yield %s : tensor<f32>
+  } : tensor<f32>, tensor<8xf32>
+  return %g : tensor<8xf32>
+}

@@ -86,3 +86,20 @@ func.func @branches(%c: i1, %x: !vec, %y: !vec) -> !vec {
   }
   return %0#0 : !vec
 }
+
+// A contraction with a scalar sums nothing: a product.
+// CHECK-LABEL: func.func @dot_with_scalar
+// CHECK-SAME: %[[C:.*]]: tensor<f64>, %[[D:.*]]: tensor<f64>, %[[X:.*]]: tensor<4xf64>
+func.func @dot_with_scalar(%c: tensor<f64>, %d: tensor<f64>, %x: tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>, tensor<f64>) {
+  // CHECK-NOT: pmap.dot
+  // CHECK: %[[B:.*]] = pmap.broadcast %[[C]]
+  // CHECK: %[[L:.*]] = arith.mulf %[[B]], %[[X]] : tensor<4xf64>
+  // CHECK: %[[E:.*]] = pmap.broadcast %[[D]]
+  // CHECK: %[[R:.*]] = arith.mulf %[[X]], %[[E]] : tensor<4xf64>
+  // CHECK: %[[S:.*]] = arith.mulf %[[C]], %[[D]] : tensor<f64>
+  // CHECK: return %[[L]], %[[R]], %[[S]]
+  %0 = pmap.dot %c, %x batch [] x [] contract [] x [] : tensor<f64>, tensor<4xf64> -> tensor<4xf64>
+  %1 = pmap.dot %x, %d batch [] x [] contract [] x [] : tensor<4xf64>, tensor<f64> -> tensor<4xf64>
+  %2 = pmap.dot %c, %d batch [] x [] contract [] x [] : tensor<f64>, tensor<f64> -> tensor<f64>
+  return %0, %1, %2 : tensor<4xf64>, tensor<4xf64>, tensor<f64>
+}

@@ -34,8 +34,8 @@ mlir::Value zerosOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type typ
 /// a + b of a tensor or a distributed type.
 mlir::Value sumOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b, SymbolNames &names);
 
-/// Where the walk over a comprehension's body stops: the elements of outer arrays that it reads, in branches too. What a
-/// point contributes to such an element is added up over the points, once they are all there.
+/// Where the walk over a comprehension's body stops: the elements of outer arrays that it reads, in branches too. What
+/// a point contributes to such an element is added up over the points, once they are all there.
 struct ElementReads {
   struct Read {
     mlir::Value array;
@@ -44,7 +44,12 @@ struct ElementReads {
     std::optional<llvm::SmallVector<std::pair<int64_t, int64_t>>> shifts;
     mlir::Value place; ///< otherwise the element's row-major place, the first one where it is not read
     bool inBranch = false;
+
+    /// True when the other read is of the same element at every point.
+    bool isOfSame(const Read &other) const { return array == other.array && shifts && shifts == other.shifts; }
   };
+  /// Adds a read whose contribution is known where `builder` stands.
+  void note(mlir::OpBuilder &builder, mlir::Location loc, const Read &read);
   mlir::Block *body = nullptr;
   llvm::DenseSet<mlir::Value> arrays;
   llvm::SmallVector<Read> reads;

@@ -236,7 +236,10 @@ LogicalResult Backward::pullForEachInParallel(ForEachOp op, OpBuilder &builder, 
   // What is done with each yielded value, once it is one value per point.
   SmallVector<Value> yielded;
   SmallVector<std::function<void(ValueRange)>> uses;
-  auto yieldOne = [&](Value value) {
+  auto yieldOne = [&](Value value) -> size_t {
+    auto known = llvm::find(yielded, value);
+    if (known != yielded.end())
+      return known - yielded.begin();
     yielded.push_back(value);
     return yielded.size() - 1;
   };
@@ -302,8 +305,16 @@ bool Backward::noteRead(Operation *op, OpBuilder &builder, CotangentMap &cotange
   ElementReads::Read noted{read.getInput(), contribution, shiftsOf(read, *elements->body), Value()};
   if (!noted.shifts)
     noted.place = placeOf(builder, op->getLoc(), tensorType(read.getInput()), read.getIndices());
-  elements->reads.push_back(noted);
+  elements->note(builder, op->getLoc(), noted);
   return true;
+}
+
+void ElementReads::note(OpBuilder &builder, Location loc, const Read &read) {
+  auto same = llvm::find_if(reads, [&](const Read &other) { return other.isOfSame(read); });
+  if (same == reads.end())
+    return reads.push_back(read);
+  same->contribution = arith::AddFOp::create(builder, loc, same->contribution, read.contribution);
+  same->inBranch |= read.inBranch;
 }
 
 LogicalResult Backward::pullForEachInOrder(ForEachOp op, OpBuilder &builder, CotangentMap &cotangents) {

@@ -12,14 +12,47 @@ SmallVector<Value> cotangentsOf(Operation *op, CotangentMap &cotangents) {
   return llvm::map_to_vector(op->getResults(), [&](Value result) { return cotangents.lookup(result); });
 }
 
-// What a branch yields for an element that it reads, or that the other one does: its contribution, and where it goes.
-void yieldRead(OpBuilder &builder, Location loc, const ElementReads::Read &read, bool isTaken,
-               SmallVectorImpl<Value> &yielded) {
-  yielded.push_back(isTaken ? read.contribution : zerosOf(builder, loc, read.contribution.getType()));
-  if (read.shifts)
-    return;
-  yielded.push_back(isTaken ? read.place : zerosOf(builder, loc, read.place.getType()));
-}
+// What the branches of an `if` yield for the elements that they read: what each contributes, and where it goes, with
+// null for the zero of a branch that does not read the element. What both yield together twice is yielded once.
+struct BranchReads {
+  struct Yielded {
+    Value values[2];
+  };
+  SmallVector<Yielded> yielded;
+  struct Entry {
+    ElementReads::Read read;
+    size_t contribution, place;
+  };
+  SmallVector<Entry> entries;
+
+  explicit BranchReads(ArrayRef<ElementReads> branches) {
+    for (auto [side, branch] : llvm::enumerate(branches))
+      for (const ElementReads::Read &read : branch.reads) {
+        Value contributions[2], places[2];
+        contributions[side] = read.contribution;
+        places[side] = read.place;
+        auto isSame = [&](const ElementReads::Read &other) { return other.isOfSame(read); };
+        const auto &others = branches[1 - side].reads;
+        if (auto other = llvm::find_if(others, isSame); other != others.end()) {
+          if (side == 1)
+            continue;
+          contributions[1] = other->contribution;
+        }
+        size_t contribution = add(contributions);
+        entries.push_back({read, contribution, read.shifts ? 0 : add(places)});
+      }
+  }
+
+private:
+  size_t add(const Value (&values)[2]) {
+    auto known = llvm::find_if(
+        yielded, [&](const Yielded &other) { return other.values[0] == values[0] && other.values[1] == values[1]; });
+    if (known != yielded.end())
+      return known - yielded.begin();
+    yielded.push_back({{values[0], values[1]}});
+    return yielded.size() - 1;
+  }
+};
 
 } // namespace
 
@@ -73,11 +106,13 @@ LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &c
       yields[index].push_back(sum ? sum : zerosOf(inner, loc, capture.getType()));
     }
   }
+  BranchReads together(reads);
   for (auto [index, region] : llvm::enumerate(scratch->getRegions())) {
     OpBuilder inner = OpBuilder::atBlockEnd(&region.front());
-    for (auto [side, branch] : llvm::enumerate(reads))
-      for (const ElementReads::Read &read : branch.reads)
-        yieldRead(inner, loc, read, side == index, yields[index]);
+    for (const BranchReads::Yielded &one : together.yielded) {
+      Value value = one.values[index];
+      yields[index].push_back(value ? value : zerosOf(inner, loc, one.values[1 - index].getType()));
+    }
     scf::YieldOp::create(inner, loc, yields[index]);
   }
   if (yields[0].empty()) {
@@ -92,17 +127,13 @@ LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &c
   for (auto [capture, cotangent] : llvm::zip(changed, pulled.getResults()))
     cotangents.set(capture, cotangent);
   auto results = pulled.getResults().drop_front(changed.size());
-  for (ElementReads &branch : reads)
-    for (ElementReads::Read &read : branch.reads) {
-      read.inBranch = true;
-      read.contribution = results.front();
-      results = results.drop_front();
-      if (!read.shifts) {
-        read.place = results.front();
-        results = results.drop_front();
-      }
-      outer->reads.push_back(read);
-    }
+  for (BranchReads::Entry &entry : together.entries) {
+    entry.read.inBranch = true;
+    entry.read.contribution = results[entry.contribution];
+    if (!entry.read.shifts)
+      entry.read.place = results[entry.place];
+    outer->note(builder, loc, entry.read);
+  }
   return success();
 }
 

@@ -115,6 +115,23 @@ struct ReduceOfBroadcast : OpRewritePattern<ReduceOp> {
   }
 };
 
+// A contraction that sums nothing, with a scalar on one side, as the pullback of `dot` of two vectors leaves it, is a
+// product.
+struct DotWithScalar : OpRewritePattern<DotOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotOp op, PatternRewriter &rewriter) const override {
+    auto rank = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank(); };
+    auto type = cast<RankedTensorType>(op.getType());
+    if ((rank(op.getLhs()) && rank(op.getRhs())) || !isa<FloatType>(type.getElementType()))
+      return failure();
+    auto whole = [&](Value value) -> Value {
+      return rank(value) == type.getRank() ? value : splatScalar(rewriter, op.getLoc(), type, value);
+    };
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(op, whole(op.getLhs()), whole(op.getRhs()));
+    return success();
+  }
+};
+
 // a + (zeros with a part replaced by u) = a with u added to that part: touches the part alone, and keeps the sums that
 // backward loops carry in place.
 struct AddOfPart : OpRewritePattern<arith::AddFOp> {
@@ -171,6 +188,6 @@ struct WidenOfBroadcast : OpRewritePattern<WidenOp> {
 } // namespace
 
 void pmap::populateArithmeticPatterns(RewritePatternSet &patterns) {
-  patterns.add<AddOfZero, MulByOne, SmallPower, DoubleNegation, ReduceOfBroadcast, AddOfPart, AddOfScatter,
-               WidenOfBroadcast>(patterns.getContext());
+  patterns.add<AddOfZero, MulByOne, SmallPower, DoubleNegation, ReduceOfBroadcast, DotWithScalar, AddOfPart,
+               AddOfScatter, WidenOfBroadcast>(patterns.getContext());
 }
