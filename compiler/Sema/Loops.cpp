@@ -73,7 +73,8 @@ void LoopBuilder::enter(ArrayRef<mlir::BlockArgument> arguments) {
         e.rebuild(variable.initial, ArrayRef<Value>(leaves).slice(variable.firstLeaf, variable.leafCount));
 }
 
-/// Whether both are laid out alike on the same devices, or neither is on devices. What they vary over is another matter.
+/// Whether both are laid out alike on the same devices, or neither is on devices. What they vary over is another
+/// matter.
 static bool sameSplit(mlir::Type a, mlir::Type b) {
   auto x = dyn_cast_or_null<DistType>(a), y = dyn_cast_or_null<DistType>(b);
   return x && y ? x.getSpec() == y.getSpec() && x.getMesh() == y.getMesh() : !x && !y;
@@ -155,8 +156,8 @@ bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
   return ok;
 }
 
-/// A value that the body leaves on devices stays on them from trip to trip (P5): it is carried as the body leaves it. One
-/// that has no such fixpoint (the body gathers what it was given distributed) is carried whole. True for a change.
+/// A value that the body leaves on devices stays on them from trip to trip (P5): it is carried as the body leaves it.
+/// One that has no such fixpoint (the body gathers what it was given distributed) is carried whole. True for a change.
 bool LoopBuilder::settleSplit(size_t number, const Value &leaf) {
   Elaborator::LeafType &type = types[number];
   mlir::Type after = e.isDistributed(leaf) ? leaf.as<ArrayValue>()->ssa.getType() : mlir::Type();

@@ -94,7 +94,8 @@ Value broadcastFrom(CallContext &c) {
     mlir::Value count = m.sizeScalar(productOf(collective->attributes(&c.e.context)), DType::I64);
     AssertOp::create(m.builder, m.loc, m.less(most, count, DType::I64),
                      m.builder.getStringAttr(spelt(c) + " reads from position " + std::to_string(*root) +
-                                             ", which is no device of \"" + llvm::join(collective->axes, "\", \"") + "\""));
+                                             ", which is no device of \"" + llvm::join(collective->axes, "\", \"") +
+                                             "\""));
   }
   mlir::Value position = positionAlong(m, collective->axes), isRoot;
   for (int64_t at : roots) {
