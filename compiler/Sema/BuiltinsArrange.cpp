@@ -229,6 +229,9 @@ Value topK(CallContext &c) {
   if (x.rank() == 0)
     return c.e.error(Code::E0403, x.range, "`top_k` needs an array with at least one dimension, got a scalar");
   Emit m(c);
+  if (Size whole = m.sizes(x.ssa).back(); (*k - whole).provablyPositive())
+    return c.e.error(Code::E0408, c.range,
+                     "`top_k` takes " + c.e.render(*k) + " elements of a dimension of size " + c.e.render(whole));
   auto dim = m.builder.getI64IntegerAttr(x.rank() - 1);
   auto down = m.builder.getUnitAttr();
   auto sign = isUnsigned(x.dtype) ? m.builder.getUnitAttr() : mlir::UnitAttr();

@@ -32,7 +32,9 @@ std::optional<Dimension> Resolver::at(const ast::Subscript &s, unsigned dim) {
       Report report = e.error(Code::E0410, s.range,
                               "the index " + Twine(k) + " is outside of dimension " + Twine(dim) + ", whose size is " +
                                   Twine(*size));
-      report.note(SourceRange(), "indices run from 0 to " + Twine(*size - 1) + ", or from -1 back to " + Twine(-*size));
+      if (*size > 0)
+        report.note(SourceRange(),
+                    "indices run from 0 to " + Twine(*size - 1) + ", or from -1 back to " + Twine(-*size));
       return std::nullopt;
     }
     Size position = k < 0 ? n + Size(k) : Size(k);

@@ -203,7 +203,12 @@ static std::string declarationText(Elaborator &e, const ast::FunctionItem &decl)
   std::string text = e.sourceText(range, 4096);
   StringRef kept = StringRef(text).rtrim();
   kept.consume_back("=");
-  return kept.rtrim().str();
+  // Of a list that is written a line each, only the commas between its elements stay.
+  std::string line = kept.rtrim().str();
+  for (auto [from, to] : {std::pair("( ", "("), std::pair(", )", ")"), std::pair(" )", ")")})
+    for (size_t at; (at = line.find(from)) != std::string::npos;)
+      line.replace(at, StringRef(from).size(), to);
+  return line;
 }
 
 /// The integer parameter `n: i32` beside `x: f32[n]` is that size, which is checked where both come from the loader.
