@@ -94,11 +94,13 @@ LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &c
     for (Value capture : captures)
       sums[index].push_back(branch.lookup(capture));
   }
-  // A value to which neither branch adds has what it had.
+  // What both leave alike needs no choice: what a value had, or a result's cotangent that both branches hand on.
   SmallVector<Value> changed;
   for (auto [number, capture] : llvm::enumerate(captures)) {
-    if (sums[0][number] == sums[1][number])
+    if (sums[0][number] == sums[1][number]) {
+      cotangents.set(capture, sums[0][number]);
       continue;
+    }
     changed.push_back(capture);
     for (size_t index : {0, 1}) {
       OpBuilder inner = OpBuilder::atBlockEnd(&scratch->getRegion(index).front());
