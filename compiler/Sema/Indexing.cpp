@@ -97,11 +97,39 @@ static Value gatherPoints(Elaborator &e, const Plan &plan, mlir::Value part, Arr
   return Value::array(result, dtype, range);
 }
 
+/// The place of an element where a literal is the only subscript.
+static std::optional<int64_t> literalPlace(Elaborator &e, ArrayRef<ast::Subscript> subscripts) {
+  if (subscripts.size() != 1 || subscripts.front().kind != ast::Subscript::At)
+    return std::nullopt;
+  const ast::Expr *index = subscripts.front().index.get();
+  const auto *negated = dyn_cast<ast::UnaryExpr>(index);
+  if (!isa<ast::NumberExpr>(negated ? negated->operand.get() : index))
+    return std::nullopt;
+  Value position = e.expression(*index);
+  const auto *literal = position.as<IntValue>();
+  return literal ? std::optional<int64_t>(literal->value) : std::nullopt;
+}
+
+/// An element of `shape_of(x)`, or of any list of sizes and whole numbers, is that size still. Empty for other lists.
+static Value elementOfSizes(Elaborator &e, const ListValue &list, ArrayRef<ast::Subscript> subscripts,
+                            SourceRange range) {
+  if (!all_of(list.elements, [](const Value &v) { return v.is(ValueKind::Size) || v.is(ValueKind::Int); }))
+    return {};
+  std::optional<int64_t> place = literalPlace(e, subscripts);
+  int64_t count = list.elements.size();
+  if (!place || *place >= count || *place < -count)
+    return {};
+  return e.atUse(list.elements[*place < 0 ? *place + count : *place], range);
+}
+
 Value Elaborator::index(const Value &base, ArrayRef<ast::Subscript> subscripts, SourceRange range) {
   if (base.isError())
     return base;
   if (const auto *tuple = base.as<TupleValue>())
     return indexTuple(*tuple, subscripts, range);
+  if (const auto *list = base.as<ListValue>())
+    if (Value element = elementOfSizes(*this, *list, subscripts, range))
+      return element;
   if (const auto *list = base.as<ListValue>(); list && !isArrayLike(base))
     return error(Code::E0303, range, "expected an array to index, got " + describeKind(base));
   if (!isArrayLike(base))
