@@ -405,6 +405,7 @@ void Elaborator::elaborateEntries(LoadedModule &program, mlir::ModuleOp into) {
 
   // What no entry reached is checked by itself where its parameters say enough; axes that its caller would bring all
   // exist.
+  builder.clearInsertionPoint(); // of the last entry, which is gone if it was wrong
   mlir::OwningOpRef<mlir::ModuleOp> aside = mlir::ModuleOp::create(builder, mlir::UnknownLoc::get(&context));
   for (const ast::ItemPtr &item : program.ast->items) {
     reset();
