@@ -74,12 +74,18 @@ LogicalResult Translator::translateRegion(Block &old, Block &block, ValueRange a
   return done;
 }
 
+/// An op within a loop or a branch may run often or not at all: what it reads from outside dies behind the whole of
+/// that.
+bool Translator::giveUp(Value dist, Operation *op) {
+  return dist.getParentBlock() == op->getBlock() && dying.erase(dist);
+}
+
 /// The initial values of a loop, which takes over a reference of each distributed one.
 SmallVector<Value> Translator::loopOperands(Operation *op, ValueRange old) {
   SmallVector<Value> values;
   for (Value operand : old) {
     values.push_back(plain(operand));
-    if (isDist(operand) && !(operand.hasOneUse() && dying.erase(operand)))
+    if (isDist(operand) && !(operand.hasOneUse() && giveUp(operand, op)))
       retainDist(values.back(), op->getLoc());
   }
   return values;

@@ -230,7 +230,7 @@ LogicalResult Translator::translateMove(MoveOp op) {
     return success();
   }
   // After its last use the value gives up its reference, so that what it holds in one piece need not be copied.
-  bool lastUse = dying.erase(op.getInput());
+  bool lastUse = giveUp(op.getInput(), op);
   Value consumes = arith::ConstantOp::create(b, loc, b.getIntegerAttr(i32, lastUse));
   set(op, rt::CallOp::create(b, loc, convert(op.getType()), "pmap_rt_move_to_host", ValueRange{site, input, consumes},
                              ValueRange(), ValueRange())

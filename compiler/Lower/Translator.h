@@ -231,6 +231,8 @@ private:
   int64_t mapCount = 0;
   /// Distributed values whose last use is the op being translated.
   llvm::DenseSet<mlir::Value> dying;
+  /// True where `op` is the last use of the distributed value, which then takes over its reference.
+  bool giveUp(mlir::Value dist, mlir::Operation *op);
   /// Checks of a comprehension's body that were done before it; ops whose results are set already; ops of which nothing
   /// is wanted; comprehensions that become part of the reduction that uses them.
   llvm::DenseSet<mlir::Operation *> hoisted, preset, skipped, deferred;

@@ -175,9 +175,26 @@ struct UnusedMap : OpRewritePattern<MapOp> {
   }
 };
 
+// What a comprehension needs whole leaves its devices once, before it, even where only some points read it: the points
+// are computed in parallel, and nothing moves between devices there.
+struct MoveBeforePoints : OpRewritePattern<MoveOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MoveOp op, PatternRewriter &rewriter) const override {
+    Operation *outermost = nullptr;
+    for (auto each = op->getParentOfType<ForEachOp>(); each; each = each->getParentOfType<ForEachOp>())
+      if (!each->isAncestor(op.getInput().getParentBlock()->getParentOp()))
+        outermost = each;
+    if (!outermost)
+      return failure();
+    rewriter.moveOpBefore(op, outermost);
+    return success();
+  }
+};
+
 } // namespace
 
 void pmap::populateRegionPatterns(RewritePatternSet &patterns) {
-  patterns.add<UnusedIfResults, UnusedForEachResults, UnusedCarried, UnchangedCarried, UnusedMap>(patterns.getContext());
+  patterns.add<UnusedIfResults, UnusedForEachResults, UnusedCarried, UnchangedCarried, UnusedMap, MoveBeforePoints>(
+      patterns.getContext());
   populateUnusedCollectivePatterns(patterns);
 }
