@@ -22,6 +22,7 @@ void buildLinalgToLlvmPipeline(OpPassManager &pm, const CpuOptions &options) {
   tensors.addPass(createFuseElementwisePass());
   tensors.addPass(createCSEPass());
   tensors.addPass(createReadPiecesPass());
+  tensors.addPass(createGroupReadersPass());
   tensors.addPass(createReuseDestinationsPass());
   tensors.addPass(createCSEPass());
   tensors.addPass(createSplitDestinationsPass());

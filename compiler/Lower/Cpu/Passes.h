@@ -26,6 +26,9 @@ std::unique_ptr<mlir::Pass> createFuseElementwisePass();
 /// Computes elementwise ops on slices of concats and pads from the pieces themselves, so that the whole is never made.
 std::unique_ptr<mlir::Pass> createReadPiecesPass();
 
+/// Moves elementwise ops behind others that read the same arrays, so that they share a loop and the arrays die there.
+std::unique_ptr<mlir::Pass> createGroupReadersPass();
+
 /// Lets an elementwise op write into the buffer of an operand that dies there: loop-carried arrays first of all.
 std::unique_ptr<mlir::Pass> createReuseDestinationsPass();
 

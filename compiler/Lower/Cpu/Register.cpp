@@ -39,6 +39,7 @@ void registerCpuLoweringDialects(DialectRegistry &registry) {
 void registerCpuPasses() {
   registerPass(createFuseElementwisePass);
   registerPass(createReadPiecesPass);
+  registerPass(createGroupReadersPass);
   registerPass(createReuseDestinationsPass);
   registerPass(createBufferizePass);
   registerPass([] { return createLowerKernelsPass(VectorTarget{512, false}); });
