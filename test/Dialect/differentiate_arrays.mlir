@@ -73,3 +73,29 @@ func.func @parts(%x: tensor<8xf32>, %i: index, %j: index) -> tensor<8xf32> {
   } : tensor<f32>, tensor<8xf32>
   return %d : tensor<8xf32>
 }
+
+// A contraction that a select may not take leaves out what is not finite only if there is something of the kind: its result
+// tells. Otherwise its operands are used as they are, and neither is copied.
+// CHECK-LABEL: func.func @contraction_not_taken
+// CHECK-SAME: %[[X:.*]]: tensor<8x4xf32>, %[[W:.*]]: tensor<4x3xf32>
+func.func @contraction_not_taken(%x: tensor<8x4xf32>, %w: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  // CHECK: %[[Y:.*]] = pmap.dot %[[X]], %[[W]]
+  // CHECK: %[[D:.*]] = arith.subf %[[Y]], %[[Y]]
+  // CHECK: %[[N:.*]] = arith.cmpf une, %[[D]]
+  // CHECK: %[[ANY:.*]] = pmap.reduce or %[[N]] dims [0, 1]
+  // CHECK: %[[C:.*]] = pmap.to_bool %[[ANY]]
+  // CHECK: %[[L:.*]] = scf.if %[[C]] -> (tensor<8x4xf32>)
+  // CHECK: arith.select %{{.*}}, %[[X]], %{{.*}} : tensor<8x4xi1>, tensor<8x4xf32>
+  // CHECK: } else {
+  // CHECK-NEXT: scf.yield %[[X]]
+  // CHECK: pmap.dot %[[L]]
+  %zero = arith.constant dense<0.0> : tensor<8x3xf32>
+  %v, %g = pmap.grad (%w as %a : tensor<4x3xf32>) wrt [0] {
+    %y = pmap.dot %x, %a batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x3xf32> -> tensor<8x3xf32>
+    %p = arith.cmpf ogt, %y, %zero : tensor<8x3xf32>
+    %r = arith.select %p, %y, %zero : tensor<8x3xi1>, tensor<8x3xf32>
+    %s = pmap.reduce sum %r dims [0, 1] : tensor<8x3xf32> -> tensor<f32>
+    pmap.yield %s : tensor<f32>
+  } : tensor<f32>, tensor<4x3xf32>
+  return %g : tensor<4x3xf32>
+}

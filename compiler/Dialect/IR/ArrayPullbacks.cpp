@@ -159,9 +159,9 @@ LogicalResult ScanOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, C
 
 namespace {
 
-// In a contraction that a `where` may not take: `operand` with zeros for what is not finite where the cotangent is zero along
-// all of `summed`, so that what is not taken adds nothing, NaN or not. Dimension `dims[i]` of the operand is what dimension i of the cotangent
-// is once `summed` is dropped.
+// In a contraction that a `where` may not take: `operand` with zeros for what is not finite where the cotangent is zero
+// along all of `summed`, so that what is not taken adds nothing, NaN or not. Dimension `dims[i]` of the operand is what
+// dimension i of the cotangent is once `summed` is dropped.
 Value withoutMasked(OpBuilder &builder, Location loc, Value operand, Value cotangent, ArrayRef<int64_t> summed,
                     ArrayRef<int64_t> dims) {
   Expr ct(builder, loc, cotangent), x = ct.with(operand);
@@ -176,6 +176,16 @@ Value withoutMasked(OpBuilder &builder, Location loc, Value operand, Value cotan
   RankedTensorType mask = withElementType(x.type(), builder.getI1Type());
   taken = BroadcastOp::create(builder, loc, mask, taken, sorted);
   return select(orFinite(ct.with(taken), x), x, x.number(0));
+}
+
+// Whether any element of a value is infinite or NaN.
+Value anyNotFinite(OpBuilder &builder, Location loc, Value value) {
+  Expr x(builder, loc, value);
+  Value found = (x - x).compare(arith::CmpFPredicate::UNE, 0);
+  SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(x.type().getRank()));
+  if (!all.empty())
+    found = ReduceOp::create(builder, loc, ReductionKind::Or, found, all);
+  return ToBoolOp::create(builder, loc, builder.getI1Type(), found);
 }
 
 } // namespace
@@ -213,8 +223,17 @@ LogicalResult DotOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Co
 
   Value lhs = getLhs(), rhs = getRhs();
   if ((*this)->hasAttr(kMaskedAttr)) {
-    lhs = withoutMasked(builder, loc, lhs, ct, ctRhs, concat(getLhsBatch(), lhsRest));
-    rhs = withoutMasked(builder, loc, rhs, ct, ctLhs, concat(getRhsBatch(), rhsRest));
+    // An operand's infinity or NaN makes a whole row or column of the result one: where all of that is finite nothing
+    // needs to be left out, and no operand is copied.
+    auto branch = scf::IfOp::create(builder, loc, TypeRange{lhs.getType(), rhs.getType()},
+                                    anyNotFinite(builder, loc, getResult()), /*withElseRegion=*/true);
+    OpBuilder yes = OpBuilder::atBlockEnd(branch.thenBlock()), no = OpBuilder::atBlockEnd(branch.elseBlock());
+    Value masked[] = {withoutMasked(yes, loc, lhs, ct, ctRhs, concat(getLhsBatch(), lhsRest)),
+                      withoutMasked(yes, loc, rhs, ct, ctLhs, concat(getRhsBatch(), rhsRest))};
+    scf::YieldOp::create(yes, loc, masked);
+    scf::YieldOp::create(no, loc, ValueRange{lhs, rhs});
+    lhs = branch.getResult(0);
+    rhs = branch.getResult(1);
   }
   Value dLhs = DotOp::create(builder, loc, ct, rhs, ctBatch, getRhsBatch(), ctRhs, rhsRest);
   SmallVector<int64_t> lhsDims =
