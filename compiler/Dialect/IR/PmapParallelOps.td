@@ -25,8 +25,8 @@ def Pmap_MapOp : Pmap_Op<"map", [IsolatedFromAbove, RecursiveMemoryEffects, Sing
 
     Constraints: (map-1) there is one size argument per size operand; (map-2) every dist type is over the op's mesh; (map-3)
     the region's arguments are as many indices as sizes, then one tensor per input, of its element type and rank, whose V
-    is the axes of its spec (V1); (map-4) the region yields one tensor per result, of its element type and rank; (map-5) the
-    V of a yielded tensor is within the axes of the result's spec: `out: _` needs invariance (V7); (map-6) a map is not
+    is the axes of its spec (V1) and the vmap axes of the input; (map-4) the region yields one tensor per result, of its element type and rank; (map-5) the
+    V of a yielded tensor is within the axes of the result's spec and its vmap axes: `out: _` needs invariance (V7); (map-6) a map is not
     within a map (P1); (map-7) size arguments name axes of the mesh.
 
     Lifespan: made by Sema and `pmap-transform`; removed by PmapToLinalg, which outlines the region.
@@ -104,7 +104,7 @@ def Pmap_ToShardsOp : Pmap_Op<"to_shards", [NoMemoryEffect, Differentiable]> {
     ```
 
     Constraints: (to_shards-1) the operand is split over one axis in one dimension; (to_shards-2) there is one result per
-    device of a mesh of literal size; (to_shards-3) results have the operand's element type and rank, and empty V.
+    device of a mesh of literal size; (to_shards-3) results have the operand's element type and rank, and V with no axis of the mesh.
 
     Lifespan: made by Sema; removed by PmapToLinalg.
   }];
