@@ -318,12 +318,7 @@ Value customBuiltin(CallContext &c) {
   if (!function || !readFunction(c, "fwd") || !readFunction(c, "bwd"))
     return Value::error();
   CustomRequest request{c["f"], c["fwd"], c["bwd"], c.range};
-  return makeFunction(
-      "custom_vjp(" + function->name + ")", function->parameters,
-      [request](Elaborator &e, ArrayRef<Value> arguments, SourceRange range) {
-        return CustomBuilder(e, request, range).run(arguments);
-      },
-      c.range, function->defaultOf);
+  return makeTransformed<CustomBuilder>(c.builtin.name, *function, request, c.range);
 }
 
 } // namespace

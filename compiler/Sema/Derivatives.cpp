@@ -169,6 +169,19 @@ SmallVector<int64_t, 8> WrtArguments::positions() const {
 
 //===--- Results ------------------------------------------------------------------------------------------------===//
 
+bool RegionResult::elaborate(Elaborator &e, mlir::Block *body, const Value &function, ArrayRef<Value> arguments,
+                             SourceRange range) {
+  *this = RegionResult();
+  bool good = false;
+  e.inBlock(body, [&] {
+    Value value = e.callBound(function, arguments, range);
+    good = !value.isError() && read(e, value);
+    if (good)
+      YieldOp::create(e.builder, e.loc(range), yielded);
+  });
+  return good;
+}
+
 bool RegionResult::read(Elaborator &e, const Value &result) {
   form = result;
   e.flatten(result, leaves);

@@ -20,6 +20,17 @@ const FunctionValue *readFunction(CallContext &c, llvm::StringRef parameter = "f
 /// `wrt:` as positions of parameters: names, positions, or a tuple of either; the first parameter when it was left out.
 bool readWrt(CallContext &c, const FunctionValue &function, DerivativeRequest &request);
 
+/// The transformed function `name(f)`, called as `f` is: every call is `Builder(e, request, range).run(arguments)`.
+template <typename Builder, typename Request>
+Value makeTransformed(llvm::StringRef name, const FunctionValue &function, const Request &request, SourceRange range) {
+  return makeFunction(
+      name.str() + "(" + function.name + ")", function.parameters,
+      [request](Elaborator &e, llvm::ArrayRef<Value> arguments, SourceRange at) {
+        return Builder(e, request, at).run(arguments);
+      },
+      range, function.defaultOf);
+}
+
 /// The arguments that a function is differentiated by, as their leaves.
 class WrtArguments {
 public:
@@ -69,6 +80,9 @@ struct RegionResult {
   llvm::SmallVector<mlir::RankedTensorType, 4> types; // of the arrays, which may go away with their region
   llvm::SmallVector<std::string, 4> names;            // of all leaves
 
+  /// Calls a function in a region and yields what it returns; false when something in it is an error.
+  bool elaborate(Elaborator &e, mlir::Block *body, const Value &function, llvm::ArrayRef<Value> arguments,
+                 SourceRange range);
   /// False when something in it is an error.
   bool read(Elaborator &e, const Value &result);
   bool isFloating(size_t k) const; // of the k-th array

@@ -164,12 +164,7 @@ Value gradBuiltin(CallContext &c) {
   request.withValue = c.builtin.name == "value_and_grad";
   request.name = c.builtin.name;
   request.range = c.range;
-  return makeFunction(
-      c.builtin.name + "(" + function->name + ")", function->parameters,
-      [request](Elaborator &e, ArrayRef<Value> arguments, SourceRange range) {
-        return GradBuilder(e, request, range).run(arguments);
-      },
-      c.range, function->defaultOf);
+  return makeTransformed<GradBuilder>(c.builtin.name, *function, request, c.range);
 }
 
 } // namespace

@@ -221,12 +221,7 @@ private:
 
 Value makeJacobian(const DerivativeRequest &request) {
   const auto &function = *request.function.as<FunctionValue>();
-  return makeFunction(
-      request.name + "(" + function.name + ")", function.parameters,
-      [request](Elaborator &e, ArrayRef<Value> arguments, SourceRange range) {
-        return JacobianBuilder(e, request, range).run(arguments);
-      },
-      request.range, function.defaultOf);
+  return makeTransformed<JacobianBuilder>(request.name, function, request, request.range);
 }
 
 std::optional<DerivativeRequest> readRequest(CallContext &c) {

@@ -133,14 +133,7 @@ private:
   bool elaborateBody(ArrayRef<Value> arguments) {
     op = VjpOp::create(e.builder, e.loc(range), mlir::TypeRange(), wrt.inputs(), wrt.positions());
     mlir::Block *body = &op.getBody().front();
-    result = RegionResult();
-    bool good = false;
-    e.inBlock(body, [&] {
-      Value value = e.callBound(request.function, wrt.replaced(arguments, body->getArguments()), range);
-      good = !value.isError() && result.read(e, value);
-      if (good)
-        YieldOp::create(e.builder, e.loc(range), result.yielded);
-    });
+    bool good = result.elaborate(e, body, request.function, wrt.replaced(arguments, body->getArguments()), range);
     if (good && result.floating().empty()) {
       e.error(Code::E0802, request.range,
               "'" + request.name + "' needs a floating result, got " + e.render(result.form));
@@ -234,15 +227,7 @@ private:
   bool elaborateBody(ArrayRef<Value> arguments) {
     op = JvpOp::create(e.builder, e.loc(range), mlir::TypeRange(), wrt.inputs(), mlir::ValueRange(), wrt.positions());
     mlir::Block *body = &op.getBody().front();
-    result = RegionResult();
-    bool good = false;
-    e.inBlock(body, [&] {
-      Value value = e.callBound(request.function, wrt.replaced(arguments, body->getArguments()), range);
-      good = !value.isError() && result.read(e, value);
-      if (good)
-        YieldOp::create(e.builder, e.loc(range), result.yielded);
-    });
-    return good;
+    return result.elaborate(e, body, request.function, wrt.replaced(arguments, body->getArguments()), range);
   }
 
   Elaborator &e;

@@ -5,6 +5,7 @@
 // them.
 
 #include "compiler/Dialect/IR/Batch.h"
+#include "compiler/Sema/Derivatives.h"
 #include "compiler/Sema/Parallel.h"
 
 using namespace pmap;
@@ -405,12 +406,7 @@ Value vmapBuiltin(CallContext &c) {
       return c.e.error(Code::E0520, c["chunk"].range(), "`chunk:` must be at least 1, got " + std::to_string(*rows));
     request.chunk = c.e.builder.getI64IntegerAttr(*rows);
   }
-  return makeFunction(
-      "vmap(" + function->name + ")", function->parameters,
-      [request](Elaborator &e, ArrayRef<Value> values, SourceRange range) {
-        return VmapBuilder(e, request, range).run(values);
-      },
-      c.range, function->defaultOf);
+  return makeTransformed<VmapBuilder>("vmap", *function, request, c.range);
 }
 
 } // namespace

@@ -11,19 +11,6 @@ using namespace pmap;
 
 namespace {
 
-// The values that decide whether, or how often, the regions of `op` run.
-SmallVector<Value> decidingValues(Operation *op) {
-  if (auto branch = dyn_cast<scf::IfOp>(op))
-    return {branch.getCondition()};
-  if (auto loop = dyn_cast<scf::ForOp>(op))
-    return {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
-  if (auto loop = dyn_cast<scf::WhileOp>(op))
-    return {loop.getConditionOp().getCondition()};
-  if (auto each = dyn_cast<ForEachOp>(op))
-    return SmallVector<Value>(each.getBounds());
-  return {};
-}
-
 LogicalResult checkCollective(CollectiveOp collective, IndexVariance &variance) {
   SmallVector<StringAttr> axes = collective.getCollectiveAxes();
   for (Operation *parent = collective->getParentOp(); parent && !isa<MapOp>(parent); parent = parent->getParentOp())

@@ -87,3 +87,15 @@ void IndexVariance::visitArgument(BlockArgument argument, llvm::function_ref<voi
     add(grad.getInputs()[number]);
   }
 }
+
+SmallVector<Value> pmap::decidingValues(Operation *op) {
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return {branch.getCondition()};
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return {loop.getConditionOp().getCondition()};
+  if (auto each = dyn_cast<ForEachOp>(op))
+    return SmallVector<Value>(each.getBounds());
+  return {};
+}

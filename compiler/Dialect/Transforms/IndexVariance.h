@@ -29,4 +29,7 @@ private:
   llvm::StringMap<Axes> ragged;
 };
 
+/// The values that decide whether, or how often, the regions of `op` run.
+llvm::SmallVector<mlir::Value> decidingValues(mlir::Operation *op);
+
 } // namespace pmap

@@ -8,19 +8,6 @@ using namespace pmap;
 
 namespace {
 
-// The values that decide whether, or how often, the regions of `op` run.
-SmallVector<Value> decidingValues(Operation *op) {
-  if (auto branch = dyn_cast<scf::IfOp>(op))
-    return {branch.getCondition()};
-  if (auto loop = dyn_cast<scf::ForOp>(op))
-    return {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
-  if (auto loop = dyn_cast<scf::WhileOp>(op))
-    return {loop.getConditionOp().getCondition()};
-  if (auto each = dyn_cast<ForEachOp>(op))
-    return SmallVector<Value>(each.getBounds());
-  return {};
-}
-
 bool isArray(Type type) { return isa<RankedTensorType, DistType>(type); }
 
 bool hasDimensions(Type type) {
