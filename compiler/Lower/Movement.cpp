@@ -77,8 +77,13 @@ void Translator::translateReshape(ReshapeOp op) {
   SmallVector<OpFoldResult> shape = mixedSizes(to, loc);
   auto target = cast<RankedTensorType>(convert(to));
   if (to.getRank() > 0)
-    if (auto groups = collapseGroups(fromSizes, toSizes))
-      return set(op, tensor::CollapseShapeOp::create(b, loc, target, array, *groups));
+    if (auto groups = collapseGroups(fromSizes, toSizes)) {
+      // Dynamic sizes may make a static one, as @a and 6/@a do: the types meet in a cast.
+      auto source = cast<RankedTensorType>(array.getType());
+      RankedTensorType collapsed = tensor::CollapseShapeOp::inferCollapsedType(source, *groups);
+      Value flat = tensor::CollapseShapeOp::create(b, loc, collapsed, array, *groups);
+      return set(op, collapsed == target ? flat : tensor::CastOp::create(b, loc, target, flat));
+    }
   if (auto groups = collapseGroups(toSizes, fromSizes); groups && splitsSimply(target, *groups))
     return set(op, tensor::ExpandShapeOp::create(b, loc, target, array, *groups, shape));
   if (to.getRank() > 1 && !splitsSimply(target, oneGroup(to.getRank()))) {
