@@ -1,6 +1,7 @@
 #include "compiler/Dialect/Transforms/Symbols.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace pmap;
@@ -55,6 +56,22 @@ void renameIn(Operation *root, const Renaming &renaming) {
 }
 
 } // namespace
+
+std::optional<Size> pmap::polynomialOf(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return Size(constant.getSExtValue());
+  if (auto size = value.getDefiningOp<SizeOp>())
+    return Size::parse(size.getSize());
+  if (auto bind = value.getDefiningOp<BindSizeOp>())
+    return Size::symbol(bind.getSymbol());
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  auto names = function ? function->getAttrOfType<ArrayAttr>("pmap.sizes") : ArrayAttr();
+  if (!names || argument.getArgNumber() >= names.size())
+    return std::nullopt;
+  return Size::symbol(cast<StringAttr>(names[argument.getArgNumber()]).getValue());
+}
 
 void pmap::visitBoundSymbols(Operation *root, llvm::function_ref<void(StringRef)> visit) {
   root->walk([&](Operation *op) {

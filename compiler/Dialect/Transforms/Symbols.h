@@ -19,6 +19,9 @@ private:
   unsigned last = 0;
 };
 
+/// What an index value outside of a map is; nothing where it has no polynomial.
+std::optional<Size> polynomialOf(mlir::Value value);
+
 /// Calls `visit` with every size symbol bound under an op.
 void visitBoundSymbols(mlir::Operation *root, llvm::function_ref<void(llvm::StringRef)> visit);
 
