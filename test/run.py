@@ -26,7 +26,7 @@ def run_lit(build, options):
     """Returns (passed, failed) of the lit tests."""
     with tempfile.TemporaryDirectory() as scratch:
         report = os.path.join(scratch, "lit.xml")
-        command = [LIT, "-q", "--xunit-xml-output", report, "--timeout", "900" if options.full else "300"]
+        command = [LIT, "-q", "--xunit-xml-output", report, "--timeout", "3600" if options.full else "300"]
         command += ["-j", str(os.cpu_count() or 1), "-D", f"build={build}"]
         if options.full:
             command += ["-D", "full=1"]
