@@ -169,12 +169,23 @@ Doc Printer::itemDoc(const Item &item) {
   llvm_unreachable("unknown item");
 }
 
+Doc Printer::signatureDoc(const Item &item) {
+  const auto *f = dyn_cast<FunctionItem>(&item);
+  if (!f)
+    return itemDoc(item);
+  return concat({text((f->isExport ? "export fn " : "fn ") + f->name.text),
+                 functionHead(f->params, f->resultType.get(), f->range)});
+}
+
+Doc Printer::functionHead(const std::vector<Param> &params, const Type *result, SourceRange whole) {
+  Doc list = paramsDoc(params, whole);
+  return result ? concat({std::move(list), text(" -> "), typeDoc(*result)}) : list;
+}
+
 Doc Printer::functionTail(const std::vector<Param> &params, const Type *result, const Expr &body, SourceRange whole,
                           bool keepBreak) {
   std::vector<Doc> parts;
-  parts.push_back(paramsDoc(params, whole));
-  if (result)
-    parts.push_back(concat({text(" -> "), typeDoc(*result)}));
+  parts.push_back(functionHead(params, result, whole));
   if (auto *block = dyn_cast<BlockExpr>(&body)) {
     // `fn f() = { ... }` and `fn f() { ... }` mean the same; the shorter is the canonical one.
     parts.push_back(behind(block->range.begin));
@@ -384,6 +395,10 @@ Doc Printer::statementDoc(const Stmt &s) {
 //===----------------------------------------------------------------------===//
 // The doors
 //===----------------------------------------------------------------------===//
+
+std::string formatSignature(const Item &item) {
+  return render(Printer(/*module=*/nullptr).signatureDoc(item), lineWidth);
+}
 
 std::string formatModule(const Module &module) {
   std::string result = render(Printer(&module).moduleDoc(), lineWidth);

@@ -13,6 +13,8 @@ public:
   explicit Printer(const ast::Module *module) : module(module) {}
 
   layout::Doc moduleDoc();
+  /// An item without the body of a function.
+  layout::Doc signatureDoc(const ast::Item &item);
   layout::Doc typeDoc(const ast::Type &t);
   /// How tightly an expression binds; see `level`.
   layout::Doc exprDoc(const ast::Expr &e, unsigned minimum = 0);
@@ -27,6 +29,7 @@ private:
   Doc paramsDoc(const std::vector<ast::Param> &params, SourceRange whole);
   Doc paramDoc(const ast::Param &param);
   Doc namesDoc(const std::vector<ast::Ident> &names);
+  Doc functionHead(const std::vector<ast::Param> &params, const ast::Type *result, SourceRange whole);
   Doc functionTail(const std::vector<ast::Param> &params, const ast::Type *result, const ast::Expr &body,
                    SourceRange whole, bool keepBreak);
   Doc bound(const ast::Expr &value, bool forceBreak = false);
