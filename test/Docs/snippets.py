@@ -10,7 +10,7 @@ The fences say what a block is:
     ```pmap-warning E0123     checks, with a warning or a note of that code
     ```console                commands, `$ pmapc run f.pmap`, each with all it prints; a line `...` is any number of lines
 
-Commands run in a folder of the page's own, where `examples` is that of the repository. With `--errors` each page E0123.md must show
+Commands run in a folder of the page's own, where `examples` is that of the repository and `python3` this Python. With `--errors` each page E0123.md must show
 that error, in a program or in what a command prints, or say why "No program shows it here"; and a program or a command without an
 error: how it is mended. Prints the number of blocks.
 """
@@ -69,7 +69,7 @@ class Page:
             self.mended |= not fails
 
     def console(self, number, text):
-        path = os.pathsep.join([os.path.dirname(self.options.pmapc), os.environ["PATH"]])
+        path = os.pathsep.join([os.path.dirname(self.options.pmapc), os.path.dirname(sys.executable), os.environ["PATH"]])
         for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):
             done = subprocess.run(["bash", "-c", command], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   env={**os.environ, "PATH": path})

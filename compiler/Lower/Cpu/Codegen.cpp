@@ -136,6 +136,10 @@ bool resolveCpuTarget(StringRef name, CpuTarget &target, std::string &error) {
   }
   std::unique_ptr<MCSubtargetInfo> info(host->createMCSubtargetInfo(triple, target.cpu, target.features));
   bool isX86 = triple.isX86();
+  if (isX86 && triple.isArch64Bit() && !info->checkFeatures("+64bit")) {
+    error = "the CPU '" + name.str() + "' runs no 64-bit code";
+    return false;
+  }
   target.vectorBits = 128;
   if (isX86 && info->checkFeatures("+avx512f,+avx512vl,+avx512bw,+avx512dq"))
     target.vectorBits = 512;
