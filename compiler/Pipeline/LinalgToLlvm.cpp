@@ -18,6 +18,7 @@ void buildLinalgToLlvmPipeline(OpPassManager &pm, const CpuOptions &options) {
 
   // On tensors: values, so that fusion needs no proof about memory.
   OpPassManager &tensors = pm.nest<func::FuncOp>();
+  tensors.addPass(createWidenProductsPass());
   tensors.addPass(createCSEPass());
   tensors.addPass(createFuseElementwisePass());
   tensors.addPass(createCSEPass());

@@ -19,6 +19,9 @@ void absorbFills(mlir::func::FuncOp function);
 mlir::linalg::GenericOp collapseLoops(mlir::OpBuilder &builder, mlir::linalg::GenericOp op,
                                       std::optional<unsigned> keep = std::nullopt);
 
+/// Products of matrices with at most this many multiplications, known at compile time, are generated in place.
+inline constexpr int64_t generatedProduct = 1 << 14;
+
 /// True for a product of two matrices, or for many of them, that the runtime's library does best.
 bool isMatrixProduct(mlir::linalg::GenericOp op);
 

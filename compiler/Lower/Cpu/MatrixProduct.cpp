@@ -9,9 +9,6 @@ using namespace mlir;
 
 namespace pmap {
 
-// Products with at most this many multiplications, known at compile time, are generated in place.
-static constexpr int64_t generatedProduct = 1 << 14;
-
 // Of many products, each with fewer multiplications than this is over before a call of the library would be.
 static constexpr int64_t generatedPart = 1 << 12;
 

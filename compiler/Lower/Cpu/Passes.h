@@ -19,6 +19,9 @@ struct VectorTarget {
   bool precise = false;
 };
 
+/// Computes products of f16 and bf16 matrices as products of f32, which the library has and which sum in f32 as well.
+std::unique_ptr<mlir::Pass> createWidenProductsPass();
+
 /// Brings every structured op into the one form `linalg.generic`, folds reshapes by unit dimensions and data movement
 /// into their consumers, and fuses elementwise producers where that does not compute an expensive value twice.
 std::unique_ptr<mlir::Pass> createFuseElementwisePass();

@@ -37,6 +37,7 @@ void registerCpuLoweringDialects(DialectRegistry &registry) {
 }
 
 void registerCpuPasses() {
+  registerPass(createWidenProductsPass);
   registerPass(createFuseElementwisePass);
   registerPass(createReadPiecesPass);
   registerPass(createGroupReadersPass);
