@@ -19,6 +19,7 @@ import time
 import numpy as np
 from beside_jax import bench_compile, bench_gradients, bench_jax
 from beside_mpi import bench_exchanges
+from kernels_beside_jax import bench_single_kernels
 from measure import (BUILD, CORES, DATA, LINREG, MIB, PMAPC, PROGRAMS, RUNS, Harness, command, interleave, ms, peak_memory,
                      report)
 
@@ -150,7 +151,8 @@ def bench_collectives(scratch):
 
 
 GROUPS = {"cli": bench_cli, "memory": bench_memory, "kernels": bench_kernels, "matmul": bench_matmul,
-          "collectives": bench_collectives, "exchanges": bench_exchanges, "jax": bench_jax, "gradients": bench_gradients, "compile": bench_compile}
+          "collectives": bench_collectives, "exchanges": bench_exchanges, "jax": bench_jax, "gradients": bench_gradients, "compile": bench_compile,
+          "single": bench_single_kernels}
 
 
 def main():

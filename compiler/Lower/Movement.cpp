@@ -1,5 +1,4 @@
 // Ops that move parts of arrays: reshape, concat, pad, slices, single elements.
-#include "compiler/Lower/RuntimeOps.h"
 #include "compiler/Lower/Translator.h"
 #include "pmap/runtime.h"
 
@@ -160,27 +159,6 @@ void Translator::translatePad(PadOp op) {
       tensor::InsertSliceOp::create(b, loc, array, filled, offsets, mixedSizes(op.getInput().getType(), loc), strides));
 }
 
-void Translator::translateSort(Operation *op, Value input, int64_t dim, bool descending, bool isUnsigned,
-                               bool indices) {
-  Location loc = op->getLoc();
-  Type inputType = input.getType();
-  auto flag = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(b, loc, value, 32); };
-  Size outer(1), inner(1);
-  for (auto [d, extent] : llvm::enumerate(sizesOf(inputType)))
-    if (static_cast<int64_t>(d) != dim)
-      (static_cast<int64_t>(d) < dim ? outer : inner) *= extent;
-  auto asI64 = [&](const Size &count) -> Value {
-    return arith::IndexCastOp::create(b, loc, b.getI64Type(), size(count, loc));
-  };
-  Type element = cast<RankedTensorType>(inputType).getElementType();
-  SmallVector<Value> scalars{flag(runtimeDType(element, isUnsigned)), flag(descending), flag(indices), asI64(outer),
-                             asI64(sizeOf(inputType, dim)),           asI64(inner)};
-  Value destination = emptyLike(op->getResult(0).getType(), loc);
-  set(op->getResult(0),
-      rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_sort", scalars, tensor(input), destination)
-          .getResult(0));
-}
-
 static SmallVector<OpFoldResult> constants(OpBuilder &b, ArrayRef<int64_t> values) {
   return llvm::map_to_vector(values, [&](int64_t value) { return OpFoldResult(b.getIndexAttr(value)); });
 }
@@ -195,6 +173,8 @@ void Translator::translateSlice(SliceOp op) {
   auto type = cast<RankedTensorType>(op.getType());
   if (!op.getInBounds())
     checkSlice(op, op.getInput(), type, op.getOffsets(), op.getStrides());
+  if (isPrefixOfSort(op))
+    return translateSort(op.getInput().getDefiningOp(), op);
   // A slice within bounds has no negative size.
   for (const Size &size : sizesOf(type))
     (void)sizes.takeUncheckedSign(size);

@@ -92,16 +92,7 @@ LogicalResult Translator::translate(Operation *op) {
       .Case<ReshapeOp>(always(&Translator::translateReshape))
       .Case<ConcatOp>(always(&Translator::translateConcat))
       .Case<PadOp>(always(&Translator::translatePad))
-      .Case<SortOp>([&](SortOp sort) {
-        translateSort(sort, sort.getInput(), sort.getDim(), sort.getDescending(), sort.getIsUnsigned(),
-                      /*indices=*/false);
-        return success();
-      })
-      .Case<ArgSortOp>([&](ArgSortOp sort) {
-        translateSort(sort, sort.getInput(), sort.getDim(), sort.getDescending(), sort.getIsUnsigned(),
-                      /*indices=*/true);
-        return success();
-      })
+      .Case<SortOp, ArgSortOp>([&](auto sort) { return translateSort(sort), success(); })
       .Case<SliceOp>(always(&Translator::translateSlice))
       .Case<UpdateSliceOp>(always(&Translator::translateUpdateSlice))
       .Case<ExtractOp>(always(&Translator::translateExtract))

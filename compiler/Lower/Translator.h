@@ -145,12 +145,17 @@ private:
   void translateReshape(ReshapeOp op);
   void translateConcat(ConcatOp op);
   void translatePad(PadOp op);
-  void translateSort(mlir::Operation *op, mlir::Value input, int64_t dim, bool descending, bool isUnsigned,
-                     bool indices);
   void translateSlice(SliceOp op);
   void translateUpdateSlice(UpdateSliceOp op);
   void translateExtract(ExtractOp op);
   void translateCast(CastOp op);
+
+  // --- Sorts (Sort.cpp)
+  void translateSort(mlir::Operation *op);
+  /// Sorts into `result`: what `op` gives, or the slice of it that is all that is used.
+  void translateSort(mlir::Operation *op, mlir::Operation *result);
+  /// True where `op` takes the first elements of each sorted line, and nothing else is used of the sort.
+  bool isPrefixOfSort(SliceOp op);
 
   // --- Checks and scalars (Checks.cpp)
   /// Fails at run time when `bad` holds. `text` is the site's text.

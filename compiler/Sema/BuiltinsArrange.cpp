@@ -232,15 +232,32 @@ Value topK(CallContext &c) {
   if (Size whole = m.sizes(x.ssa).back(); (*k - whole).provablyPositive())
     return c.e.error(Code::E0408, c.range,
                      "`top_k` takes " + c.e.render(*k) + " elements of a dimension of size " + c.e.render(whole));
-  auto dim = m.builder.getI64IntegerAttr(x.rank() - 1);
-  auto down = m.builder.getUnitAttr();
+  int64_t last = x.rank() - 1;
   auto sign = isUnsigned(x.dtype) ? m.builder.getUnitAttr() : mlir::UnitAttr();
-  mlir::Value sorted = SortOp::create(m.builder, m.loc, x.ssa.getType(), x.ssa, dim, down, sign);
   auto type = withElementType(mlir::cast<mlir::RankedTensorType>(x.ssa.getType()), c.e.elementType(DType::I32));
-  mlir::Value order = ArgSortOp::create(m.builder, m.loc, type, x.ssa, dim, down, sign);
-  return Value::tuple({arrayOf(c, m.slice(sorted, x.rank() - 1, Size(0), *k), x),
-                       Value::array(m.slice(order, x.rank() - 1, Size(0), *k), DType::I32, c.range)},
-                      c.range);
+  mlir::Value order = ArgSortOp::create(m.builder, m.loc, type, x.ssa, m.builder.getI64IntegerAttr(last),
+                                        m.builder.getUnitAttr(), sign);
+  order = m.slice(order, last, Size(0), *k);
+  // The elements at these places of the flattened array, so that a derivative scatters k elements of a line, not all.
+  mlir::Value places = order, array = x.ssa;
+  if (last > 0) {
+    Sizes sizes = m.sizes(x.ssa), picked = m.sizes(order), lines(sizes.begin(), sizes.end() - 1);
+    Size count = countOf(sizes), length = sizes.back();
+    mlir::Value line = m.iota(DType::I64, {countOf(lines)}, 0);
+    mlir::Value start = mlir::arith::MulIOp::create(m.builder, m.loc, line, m.sizeLike(line, length, DType::I64));
+    SmallVector<int64_t, 4> dims;
+    for (int64_t i = 0; i < last; ++i)
+      dims.push_back(i);
+    SmallVector<mlir::Value, 2> parts = {m.broadcast(m.reshape(start, lines), picked, dims),
+                                         m.convert(order, DType::I32, DType::I64)};
+    m.unifyVary(parts);
+    places = m.add(parts[0], parts[1]);
+    array = m.reshape(array, {count});
+  }
+  SmallVector<mlir::Value, 2> operands = {array, places};
+  m.unifyVary(operands);
+  mlir::Value values = GatherOp::create(m.builder, m.loc, operands[0], operands[1], /*dim=*/0);
+  return Value::tuple({arrayOf(c, values, x), Value::array(order, DType::I32, c.range)}, c.range);
 }
 
 /// windows(x, k): dimension `axis` of size n becomes n - k + 1 windows, and a new last dimension of size k.

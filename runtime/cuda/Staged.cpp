@@ -38,13 +38,13 @@ void put(Gpu &gpu, void *to, void *from, int64_t bytes) {
 } // namespace
 
 void pmap_cuda_sort(int32_t dtype, int32_t descending, int32_t indices, int64_t outer, int64_t length, int64_t inner,
-                    const void *in, void *out) {
+                    int64_t kept, const void *in, void *out) {
   Gpu &gpu = currentGpu();
-  int64_t count = outer * length * inner, bytes = pmap_dtype_bytes(dtype);
-  int64_t resultBytes = count * (indices ? (int64_t)sizeof(int32_t) : bytes);
-  void *from = fetch(gpu, in, count * bytes), *to = pmap_rt_alloc(resultBytes);
+  int64_t bytes = pmap_dtype_bytes(dtype);
+  int64_t resultBytes = outer * kept * inner * (indices ? (int64_t)sizeof(int32_t) : bytes);
+  void *from = fetch(gpu, in, outer * length * inner * bytes), *to = pmap_rt_alloc(resultBytes);
   gpu.wait();
-  pmap_rt_sort(dtype, descending, indices, outer, length, inner, from, to);
+  pmap_rt_sort(dtype, descending, indices, outer, length, inner, kept, from, to);
   pmap_rt_free(from);
   put(gpu, out, to, resultBytes);
 }

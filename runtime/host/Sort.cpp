@@ -1,94 +1,236 @@
-// Sorting along one dimension, stably, NaN last in either direction.
+// Sorting along one dimension, stably, NaN last in either direction; and the first of each sorted line, which a
+// selection finds without sorting the rest.
+//
+// Elements become keys that order as unsigned integers (SortKernels.h), and these are sorted digit by digit (Radix.h).
+// Lines that do not lie in one piece of memory are copied out several at a time, so that whole cache lines are read.
 
 #include "pmap/runtime.h"
-#include "runtime/io/Elements.h"
+#include "runtime/host/Radix.h"
+#include "runtime/host/SortKernels.h"
 
 #include <algorithm>
-#include <cmath>
+#include <atomic>
 #include <cstring>
+#include <numeric>
+
+using namespace pmap::rt;
 
 namespace {
 
 struct Sort {
-  int32_t dtype;
+  SortKernels kernels;
   bool descending, indices;
-  int64_t length, inner, bytes;
+  int64_t length, inner, kept, bytes;
   const char *in;
   char *out;
+
+  int64_t resultBytes() const { return indices ? int64_t(sizeof(int32_t)) : bytes; }
 };
 
-double realKey(const Sort &sort, int64_t at) { return pmap::rt::loadFloat(sort.dtype, sort.in, at); }
+/// Memory for the lines of one piece, taken when it is first needed.
+template <typename Key> class Scratch {
+public:
+  using Entry = typename Placed<Key>::Entry;
 
-int64_t signedKey(const Sort &sort, int64_t at) { return pmap::rt::loadSigned(sort.dtype, sort.in, at); }
+  explicit Scratch(int64_t length) : length(length) {}
+  void release() {
+    for (void *buffer : buffers)
+      pmap_rt_free(buffer);
+  }
 
-/// Shifted by half the range of u64, so that it orders as a signed number.
-int64_t unsignedKey(const Sort &sort, int64_t at) {
-  return static_cast<int64_t>(pmap::rt::loadUnsigned(sort.dtype, sort.in, at) ^ (uint64_t(1) << 63));
-}
+  Key *keys() { return take<Key>(0, length); }
+  Key *movedKeys() { return take<Key>(1, length); }
+  Entry *entries() { return take<Entry>(2, length); }
+  Entry *movedEntries() { return take<Entry>(3, length); }
+  int64_t *places() { return take<int64_t>(4, RadixPass<Placed<Key>, Key>::placesFor(length)); }
 
-template <typename Key> struct Entry {
-  Key key;
-  int64_t position;
+private:
+  template <typename T> T *take(int which, int64_t count) {
+    if (!buffers[which])
+      buffers[which] = pmap_rt_alloc(count * int64_t(sizeof(T)));
+    return static_cast<T *>(buffers[which]);
+  }
+
+  int64_t length;
+  void *buffers[5] = {};
 };
 
-bool isNan(double key) { return std::isnan(key); }
-bool isNan(int64_t) { return false; }
+constexpr int64_t pieceElements = 1 << 15;
 
-/// Sorts the lines lo to hi. Equal keys keep their order because their positions decide.
-template <typename Key, typename KeyOf> void sortLines(const Sort &sort, int64_t lo, int64_t hi, KeyOf keyOf) {
-  auto *entries = static_cast<Entry<Key> *>(pmap_rt_alloc(sort.length * static_cast<int64_t>(sizeof(Entry<Key>))));
-  bool descending = sort.descending;
-  for (int64_t line = lo; line < hi; ++line) {
-    int64_t start = line / sort.inner * sort.length * sort.inner + line % sort.inner;
-    for (int64_t i = 0; i < sort.length; ++i)
-      entries[i] = {keyOf(sort, start + i * sort.inner), i};
-    std::sort(entries, entries + sort.length, [descending](const Entry<Key> &a, const Entry<Key> &b) {
-      bool aNan = isNan(a.key), bNan = isNan(b.key);
-      if (aNan || bNan)
-        return aNan == bNan ? a.position < b.position : bNan;
-      if (a.key != b.key)
-        return descending ? a.key > b.key : a.key < b.key;
-      return a.position < b.position;
-    });
-    for (int64_t i = 0; i < sort.length; ++i) {
-      int64_t at = start + i * sort.inner;
-      if (sort.indices) {
-        int32_t position = static_cast<int32_t>(entries[i].position);
-        memcpy(sort.out + at * 4, &position, 4);
-      } else {
-        memcpy(sort.out + at * sort.bytes, sort.in + (start + entries[i].position * sort.inner) * sort.bytes,
-               sort.bytes);
-      }
+/// The `kept` least entries of the line, in order: candidates below the best bound so far are collected, and whenever
+/// there are too many, all but the least are dropped, which lowers the bound.
+template <typename Key> typename Placed<Key>::Entry *selectLeast(const Sort &sort, const char *line, Scratch<Key> &s) {
+  constexpr int64_t block = 128;
+  Key *keys = s.keys();
+  auto *entries = s.entries();
+  int64_t most = std::min(sort.length, std::max<int64_t>(4 * sort.kept, 1024) + block), count = 0;
+  auto drop = [&] {
+    std::nth_element(entries, entries + sort.kept - 1, entries + count);
+    count = sort.kept;
+    return Placed<Key>::key(entries[sort.kept - 1]);
+  };
+  bool bounded = false;
+  Key bound = Key(~Key(0));
+  for (int64_t begin = 0; begin < sort.length; begin += block) {
+    int64_t size = std::min(block, sort.length - begin);
+    KeysMet met = sort.kernels.makeKeys(line + begin * sort.bytes, keys, size, sort.descending);
+    if (bounded && met.least >= bound)
+      continue;
+    if (count + size > most) {
+      bound = drop();
+      bounded = true;
     }
+    // An element that equals the bound comes later than what gave the bound, and so is not among the first.
+    for (int64_t i = 0; i < size; ++i)
+      if (!bounded || keys[i] < bound)
+        entries[count++] = Placed<Key>::make(keys[i], begin + i);
   }
-  pmap_rt_free(entries);
+  drop();
+  std::sort(entries, entries + sort.kept);
+  return entries;
 }
 
-void sortPiece(void *closure, int64_t lo, int64_t hi) {
-  const Sort &sort = *static_cast<const Sort *>(closure);
-  switch (pmap::rt::kindOf(sort.dtype)) {
-  case 'f':
-    return sortLines<double>(sort, lo, hi, realKey);
-  case 'u':
-    return sortLines<int64_t>(sort, lo, hi, unsignedKey);
-  default:
-    return sortLines<int64_t>(sort, lo, hi, signedKey);
+/// All entries of the line in order.
+template <typename Key> typename Placed<Key>::Entry *sortPlaced(const Sort &sort, const char *line, Scratch<Key> &s) {
+  Key *keys = s.keys();
+  auto *entries = s.entries();
+  inPieces(sort.length, pieceElements, [&](int64_t lo, int64_t hi) {
+    sort.kernels.makeKeys(line + lo * sort.bytes, keys + lo, hi - lo, sort.descending);
+    for (int64_t i = lo; i < hi; ++i)
+      entries[i] = Placed<Key>::make(keys[i], i);
+  });
+  return sortEntries<Placed<Key>, Key>(entries, s.movedEntries(), sort.length, s.places());
+}
+
+/// Sorted elements by their keys alone. False where keys do not tell elements apart that differ.
+template <typename Key> bool sortBare(const Sort &sort, const char *line, char *result, Scratch<Key> &s) {
+  std::atomic<bool> otherBits = false;
+  Key *keys = s.keys();
+  inPieces(sort.length, pieceElements, [&](int64_t lo, int64_t hi) {
+    if (sort.kernels.makeKeys(line + lo * sort.bytes, keys + lo, hi - lo, sort.descending).otherBits)
+      otherBits.store(true, std::memory_order_relaxed);
+  });
+  if (otherBits.load(std::memory_order_relaxed))
+    return false;
+  Key *sorted = sortEntries<Bare<Key>, Key>(keys, s.movedKeys(), sort.length, s.places());
+  inPieces(sort.kept, pieceElements, [&](int64_t lo, int64_t hi) {
+    sort.kernels.elementsOfKeys(sorted + lo, result + lo * sort.bytes, hi - lo, sort.descending);
+  });
+  return true;
+}
+
+/// The order of a line of bytes, which have one digit: every position goes to its place at once.
+void orderBytes(const Sort &sort, const char *line, int32_t *result, Scratch<uint8_t> &s) {
+  uint8_t *keys = s.keys();
+  inPieces(sort.length, pieceElements,
+           [&](int64_t lo, int64_t hi) { sort.kernels.makeKeys(line + lo, keys + lo, hi - lo, sort.descending); });
+  RadixPass<Bare<uint8_t>, uint8_t> pass(keys, sort.length, 0, s.places());
+  if (!pass.findPlaces())
+    return inPieces(sort.kept, pieceElements, [result](int64_t lo, int64_t hi) {
+      std::iota(result + lo, result + hi, static_cast<int32_t>(lo));
+    });
+  pass.moveAll([result, kept = sort.kept](int64_t place, int64_t i) {
+    if (place < kept)
+      result[place] = static_cast<int32_t>(i);
+  });
+}
+
+/// Sorts one line that lies in one piece of memory; writes the first `kept`.
+template <typename Key> void sortLine(const Sort &sort, const char *line, char *result, Scratch<Key> &s) {
+  if constexpr (sizeof(Key) == 1)
+    if (sort.indices && sort.length > 256)
+      return orderBytes(sort, line, reinterpret_cast<int32_t *>(result), s);
+  bool few = sort.kept < sort.length / 8;
+  if (!few && !sort.indices && sortBare<Key>(sort, line, result, s))
+    return;
+  auto *entries = few ? selectLeast<Key>(sort, line, s) : sortPlaced<Key>(sort, line, s);
+  inPieces(sort.kept, pieceElements, [&](int64_t lo, int64_t hi) {
+    for (int64_t i = lo; i < hi; ++i) {
+      int64_t position = Placed<Key>::position(entries[i]);
+      if (sort.indices)
+        reinterpret_cast<int32_t *>(result)[i] = static_cast<int32_t>(position);
+      else
+        reinterpret_cast<Key *>(result)[i] = reinterpret_cast<const Key *>(line)[position];
+    }
+  });
+}
+
+/// Lines side by side that are copied out together: a cache line's worth.
+template <typename Key> constexpr int64_t columns = 64 / sizeof(Key);
+
+/// Sorts the lines lo to hi of an array whose sorted dimension is not the last.
+template <typename Key> void sortColumns(const Sort &sort, int64_t lo, int64_t hi) {
+  Scratch<Key> scratch(sort.length);
+  auto *lines = static_cast<Key *>(pmap_rt_alloc(columns<Key> * sort.length * int64_t(sizeof(Key))));
+  auto *results = static_cast<char *>(pmap_rt_alloc(columns<Key> * sort.kept * sort.resultBytes()));
+  for (int64_t first = lo, count; first < hi; first += count) {
+    int64_t outer = first / sort.inner, column = first % sort.inner;
+    count = std::min({columns<Key>, hi - first, sort.inner - column});
+    auto *in = reinterpret_cast<const Key *>(sort.in) + outer * sort.length * sort.inner + column;
+    for (int64_t i = 0; i < sort.length; ++i)
+      for (int64_t c = 0; c < count; ++c)
+        lines[c * sort.length + i] = in[i * sort.inner + c];
+    int64_t width = sort.resultBytes();
+    for (int64_t c = 0; c < count; ++c)
+      sortLine<Key>(sort, reinterpret_cast<char *>(lines + c * sort.length), results + c * sort.kept * width, scratch);
+    auto write = [&](auto *from) {
+      auto *out = reinterpret_cast<decltype(from)>(sort.out) + outer * sort.kept * sort.inner + column;
+      for (int64_t i = 0; i < sort.kept; ++i)
+        for (int64_t c = 0; c < count; ++c)
+          out[i * sort.inner + c] = from[c * sort.kept + i];
+    };
+    sort.indices ? write(reinterpret_cast<int32_t *>(results)) : write(reinterpret_cast<Key *>(results));
   }
+  scratch.release();
+  pmap_rt_free(lines);
+  pmap_rt_free(results);
+}
+
+template <typename Key> void sortRows(const Sort &sort, int64_t lo, int64_t hi) {
+  Scratch<Key> scratch(sort.length);
+  for (int64_t line = lo; line < hi; ++line)
+    sortLine<Key>(sort, sort.in + line * sort.length * sort.bytes, sort.out + line * sort.kept * sort.resultBytes(),
+                  scratch);
+  scratch.release();
+}
+
+template <typename Key> void sortAll(const Sort &sort, int64_t lines) {
+  // Few long lines one after another, each on all threads.
+  bool threadsWithin = sort.length >= 4 * pieceElements && lines < 4 * pmap_rt_threads();
+  if (threadsWithin)
+    return sort.inner == 1 ? sortRows<Key>(sort, 0, lines) : sortColumns<Key>(sort, 0, lines);
+  // Pieces of some ten thousand elements are worth a thread.
+  int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, sort.length));
+  if (sort.inner > 1)
+    grain = (grain + columns<Key> - 1) / columns<Key> * columns<Key>;
+  inPieces(lines, grain, [&](int64_t lo, int64_t hi) {
+    sort.inner == 1 ? sortRows<Key>(sort, lo, hi) : sortColumns<Key>(sort, lo, hi);
+  });
 }
 
 } // namespace
 
 void pmap_rt_sort(int32_t dtype, int32_t descending, int32_t indices, int64_t outer, int64_t length, int64_t inner,
-                  const void *in, void *out) {
-  Sort sort{dtype,
+                  int64_t kept, const void *in, void *out) {
+  if (outer * inner == 0 || kept == 0)
+    return;
+  Sort sort{findSortKernels(dtype),
             descending != 0,
             indices != 0,
             length,
             inner,
+            kept,
             pmap_dtype_bytes(dtype),
             static_cast<const char *>(in),
             static_cast<char *>(out)};
-  // Pieces of some ten thousand elements are worth a thread.
-  int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, length));
-  pmap_rt_parallel_for(sortPiece, &sort, outer * inner, grain);
+  switch (sort.bytes) {
+  case 1:
+    return sortAll<uint8_t>(sort, outer * inner);
+  case 2:
+    return sortAll<uint16_t>(sort, outer * inner);
+  case 4:
+    return sortAll<uint32_t>(sort, outer * inner);
+  default:
+    return sortAll<uint64_t>(sort, outer * inner);
+  }
 }

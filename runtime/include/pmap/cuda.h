@@ -96,7 +96,7 @@ void pmap_cuda_reduce_scatter(const pmap_site *site, const int32_t *among, int32
 
 /// As in runtime.h, by way of the host: there is no code for GPUs yet.
 void pmap_cuda_sort(int32_t dtype, int32_t descending, int32_t indices, int64_t outer, int64_t length, int64_t inner,
-                    const void *in, void *out);
+                    int64_t kept, const void *in, void *out);
 void pmap_cuda_send(const pmap_site *site, const int32_t *among, int32_t bytes, int32_t inputs, const void *const *in,
                     void *out, const int64_t *n);
 void pmap_cuda_all_to_all(const pmap_site *site, const int32_t *among, int32_t bytes, int32_t rank, int32_t split,

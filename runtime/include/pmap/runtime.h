@@ -112,10 +112,11 @@ int64_t pmap_rt_threads(void);
 /// pmap_failure; a, b, c are what its format names.
 PMAP_NORETURN void pmap_rt_fail(const pmap_site *site, int32_t kind, int64_t a, int64_t b, int64_t c);
 
-/// Sorts along one dimension of an array [outer, length, inner], stably and with NaN last in either direction. With
-/// `indices` the result is the permutation, of i32, instead of the sorted elements.
+/// Sorts along one dimension of an array [outer, length, inner], stably and with NaN last in either direction, and
+/// writes the first `kept` of each line, [outer, kept, inner]. With `indices` the result is the permutation, of i32,
+/// instead of the sorted elements.
 void pmap_rt_sort(int32_t dtype, int32_t descending, int32_t indices, int64_t outer, int64_t length, int64_t inner,
-                  const void *in, void *out);
+                  int64_t kept, const void *in, void *out);
 
 /// Writes an array with its dimensions permuted: dimension d of the dense `result` is dimension `perm[d]` of `source`,
 /// which is in packed form and dense. Elements are `bytes` long (1, 2, 4 or 8); the rank is at most 16.
