@@ -1,5 +1,5 @@
-// `pmapc doc`. A page is made of the `##` comments of a file: the file's own, then each item that has one, and each entry
-// point. What has no comment is a helper, and not shown.
+// `pmapc doc`. A page is made of the `##` comments of a file: the file's own, then the types, constants and entry points, and the
+// functions that have one. A function without a comment is a helper, and not shown.
 #include "compiler/Driver/Doc.h"
 
 #include "compiler/Driver/Compiler.h"
@@ -59,8 +59,9 @@ bool isEntry(const ast::Item &item) {
 
 /// Whether an item belongs on a page.
 bool isShown(const ast::Item &item) {
-  bool canBe = item.kind == ast::ItemKind::Function || item.kind == ast::ItemKind::Type || item.kind == ast::ItemKind::Const;
-  return canBe && (!item.doc.empty() || isEntry(item));
+  if (item.kind == ast::ItemKind::Type || item.kind == ast::ItemKind::Const)
+    return true;
+  return item.kind == ast::ItemKind::Function && (!item.doc.empty() || isEntry(item));
 }
 
 /// Text in a list item: what follows its first line is indented.

@@ -1,5 +1,6 @@
 #include "compiler/Driver/Repl.h"
 
+#include "compiler/Driver/Doc.h"
 #include "compiler/Driver/Jit.h"
 #include "compiler/Driver/ReferenceProgram.h"
 #include "compiler/Driver/SessionValue.h"
@@ -363,7 +364,7 @@ void ReplSession::time(const std::string &text) {
   llvm::outs() << llvm::format("%.3f ms (%.3f ms with compilation)\n", second * 1e3, first * 1e3);
 }
 
-void ReplSession::load(const std::string &path) {
+bool ReplSession::load(const std::string &path) {
   if (auto module = compiler.parse(path)) {
     llvm::erase_if(module->items, [](const ast::ItemPtr &item) {
       const ast::Ident *name = ast::nameOf(*item);
@@ -371,9 +372,10 @@ void ReplSession::load(const std::string &path) {
       return item->kind == ast::ItemKind::Test || (name && name->text == "main");
     });
     addItems(std::move(module->items));
-    return;
+    return true;
   }
   report();
+  return false;
 }
 
 std::vector<std::string> ReplSession::names() const {
@@ -396,6 +398,7 @@ An entry goes on over several lines until its brackets close; an empty line ends
   :devices N     run on N devices from now on
   :load FILE     add the definitions of a file
   :help          this text
+  :help NAME     what is written about a builtin, a module or a library function
   :quit          end the session (also end of input)
 )";
 
@@ -414,6 +417,15 @@ std::vector<llvm::LineEditor::Completion> complete(const ReplSession &session, l
   return found;
 }
 
+/// What the session can do, or what is written about a name.
+void help(const std::string &name) {
+  std::optional<std::string> page = name.empty() ? helpText.str() : documentationOf(name);
+  if (page)
+    llvm::outs() << *page;
+  else
+    llvm::errs() << "error: " << unknownDocumentation(name) << "\n";
+}
+
 /// Runs a line that starts with a colon. False: the session ends.
 bool command(ReplSession &session, llvm::StringRef line, int threads) {
   auto [name, rest] = line.split(' ');
@@ -423,7 +435,7 @@ bool command(ReplSession &session, llvm::StringRef line, int threads) {
   if (name == ":quit" || name == ":q" || name == ":exit")
     return false;
   if (name == ":help" || name == ":h")
-    llvm::outs() << helpText;
+    help(argument);
   else if (needs && argument.empty())
     llvm::errs() << "error: " << name << " needs an argument; :help lists the commands\n";
   else if (name == ":type")
@@ -449,7 +461,8 @@ int runRepl(const RunOptions &options, int devices, int threads, const std::vect
   pmap_rt_start(devices, threads);
   ReplSession session(options);
   for (const std::string &path : load)
-    session.load(path);
+    if (!session.load(path))
+      return 2;
   bool isTerminal = isatty(STDIN_FILENO);
   if (isTerminal)
     llvm::outs() << "pmapc " PMAPC_VERSION "; :help for help\n";

@@ -42,8 +42,8 @@ public:
   void showType(const std::string &text);
   void showIr(const std::string &text);
   void time(const std::string &text);
-  /// Adds the definitions of a file.
-  void load(const std::string &path);
+  /// Adds the definitions of a file. False (reported) where it cannot be read or parsed.
+  bool load(const std::string &path);
   /// The names that can be completed.
   std::vector<std::string> names() const;
 

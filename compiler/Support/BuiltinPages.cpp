@@ -3,6 +3,8 @@
 #include "compiler/Support/BuiltinPages.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
 
 using namespace pmap;
 using llvm::SmallVector;
@@ -63,6 +65,15 @@ std::string listed(const BuiltinFacts &facts) {
 /// Whether all there is to say of an entry is its signature and a line.
 bool isOneLine(const BuiltinEntry &entry) {
   return !StringRef(entry.text).contains('\n') && llvm::all_of(entry.facts, [](StringRef fact) { return fact.empty(); });
+}
+
+/// An entry under a heading of its own, with what it says beside its group.
+std::string section(const BuiltinEntry &entry) {
+  auto [said, example] = StringRef(entry.text).split("\n```");
+  std::string text = "### " + entry.name + "\n\n`" + entry.signature + "`\n\n" + said.rtrim().str() + "\n";
+  if (std::string facts = listed(entry.facts); !facts.empty())
+    text += "\n" + facts;
+  return example.empty() ? text : text + "\n```" + example.str() + "\n";
 }
 
 /// `Reductions` as GitHub links to it.
@@ -130,20 +141,18 @@ std::string pmap::builtinsPage() {
     for (const std::string &part : {group.text, listed(group.facts)})
       if (!part.empty())
         page += "\n" + StringRef(part).rtrim().str() + "\n";
-    bool inTable = false;
-    for (const BuiltinEntry &entry : group.entries) {
-      if (isOneLine(entry)) {
-        page += (inTable ? "" : "\n| | |\n|---|---|\n") + std::string("| `") + entry.signature + "` | " + entry.text + " |\n";
-        inTable = true;
+    for (llvm::ArrayRef<BuiltinEntry> left = group.entries; !left.empty();) {
+      // Several lines in a row read better as a table.
+      size_t lines = left.take_while(isOneLine).size();
+      if (lines < 3) {
+        page += "\n" + section(left.front());
+        left = left.drop_front();
         continue;
       }
-      inTable = false;
-      auto [said, example] = StringRef(entry.text).split("\n```");
-      page += "\n### " + entry.name + "\n\n`" + entry.signature + "`\n\n" + said.rtrim().str() + "\n";
-      if (std::string facts = listed(entry.facts); !facts.empty())
-        page += "\n" + facts;
-      if (!example.empty())
-        page += "\n```" + example.str() + "\n";
+      page += "\n| | |\n|---|---|\n";
+      for (const BuiltinEntry &entry : left.take_front(lines))
+        page += "| `" + entry.signature + "` | " + entry.text + " |\n";
+      left = left.drop_front(lines);
     }
   }
   return page;

@@ -1,8 +1,10 @@
 // The command line of `pmapc`. Each verb's work is in compiler/Driver; this file only reads arguments.
 
+#include "compiler/Driver/Doc.h"
 #include "compiler/Driver/Plot.h"
 #include "compiler/Driver/Verbs.h"
 
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -11,6 +13,8 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <string_view>
+#include <unistd.h>
 
 namespace {
 
@@ -217,6 +221,10 @@ int main2(int argc, char **argv) {
   auto *explain = app.add_subcommand("explain", "print the page of an error code, or the index");
   explain->add_option("CODE", code, "such as E0401");
 
+  auto *doc = app.add_subcommand("doc", "print what is written about a file, a module, a library function or a builtin");
+  doc->add_option("NAME", files, "FILE.pmap, nn, nn.linear, psum; builtins and library are whole pages; nothing: all names");
+  doc->add_option("-o,--output", output, "the file to write");
+
   auto *plot = app.add_subcommand("plot", "curves of arrays, as .svg or as text: pmapc plot losses.npy -o losses.svg");
   pmap::PlotOptions curves;
   plot->add_option("ARRAY", files, "x.npy, x.npz (every vector in it) or x.npz:name; a matrix's columns are curves")
@@ -277,6 +285,8 @@ int main2(int argc, char **argv) {
     return pmap::formatFiles(files, inPlace, checkOnly);
   if (explain->parsed())
     return pmap::explainCode(code);
+  if (doc->parsed())
+    return pmap::printDocumentation(files, output);
   if (plot->parsed())
     return pmap::plotFiles(files, curves);
   if (repl->parsed())
@@ -286,7 +296,26 @@ int main2(int argc, char **argv) {
 
 } // namespace
 
+/// The reference evaluator's arrays, and the compiler's own memory: no stack dump tells a user more than this.
+void outOfMemory(void *, const char *, bool) {
+  constexpr std::string_view text = "error: out of memory [E1115]\n";
+  // Nothing that might allocate.
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  _exit(1);
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  return main2(argc, argv);
+  llvm::install_bad_alloc_error_handler(outOfMemory);
+  int status = main2(argc, argv);
+  // A full disk behind the standard output; LLVM would end the process with words of its own.
+  llvm::outs().flush();
+  if (std::error_code error = llvm::outs().error()) {
+    llvm::outs().clear_error();
+    llvm::errs() << "standard output: error: cannot write to it: " << llvm::StringRef(error.message()).lower()
+                 << " [E1027]\n";
+    status = status ? status : 1;
+  }
+  llvm::errs().clear_error();
+  return status;
 }
