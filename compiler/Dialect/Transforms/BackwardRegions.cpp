@@ -1,5 +1,7 @@
 // The derivatives of the regions that run at most once per device: scf.if, pmap.map, checkpoints and custom rules.
+#include "compiler/Dialect/IR/Facts.h"
 #include "compiler/Dialect/Transforms/Backward.h"
+#include "compiler/Dialect/Transforms/MapResiduals.h"
 #include "compiler/Dialect/Transforms/Residuals.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -139,8 +141,9 @@ LogicalResult Backward::pullIf(scf::IfOp op, OpBuilder &builder, CotangentMap &c
   return success();
 }
 
-// Through a map (G3): a map over the same mesh computes the body again on the same blocks, and pulls the blocks of the
-// results' cotangents back. What a replicated input gets is already summed inside, by the transposes of the widens.
+// Through a map (G3): a map over the same mesh computes the body again on the same blocks, save what the forward one
+// kept (MapResiduals.h), and pulls the blocks of the results' cotangents back. What a replicated input gets is already
+// summed inside, by the transposes of the widens.
 LogicalResult Backward::pullMap(MapOp op, OpBuilder &builder, CotangentMap &cotangents) {
   Location loc = op.getLoc();
   SmallVector<Value> seeds = cotangentsOf(op, cotangents);
@@ -156,6 +159,11 @@ LogicalResult Backward::pullMap(MapOp op, OpBuilder &builder, CotangentMap &cota
       Axes vary = unionOf(spec.getAllAxes(), varyOf(seed.getType()));
       blocks.push_back(withVary(cast<RankedTensorType>(yielded.getType()), vary));
     }
+  SmallVector<KeptBlock> keptBlocks = keptInMap(op);
+  for (const KeptBlock &block : keptBlocks) {
+    inputs.push_back(block.result);
+    blocks.push_back(block.yielded.getType());
+  }
   SmallVector<Value> wanted = llvm::filter_to_vector(op.getInputs(), [&](Value input) { return isActive(input); });
   auto pulled = MapOp::create(builder, loc, TypeRange(ValueRange(wanted)), op.getMesh(), op.getSizes(),
                               op.getSizeArguments(), inputs, blocks);
@@ -173,8 +181,17 @@ LogicalResult Backward::pullMap(MapOp op, OpBuilder &builder, CotangentMap &cota
     localSeeds.back() = withVarianceOf(inner, loc, seedBlocks.front(), yielded.getType());
     seedBlocks = seedBlocks.drop_front();
   }
+  // What is left are the kept blocks.
+  Kept kept;
+  for (auto [block, argument] : llvm::zip_equal(keptBlocks, seedBlocks)) {
+    argument.setLoc(named(block.value.getLoc(), kStoredForDerivative));
+    Value found = argument;
+    if (found.getType() != block.value.getType())
+      found = ReshapeOp::create(inner, loc, cast<RankedTensorType>(block.value.getType()), found);
+    kept.push_back({block.value, found});
+  }
   CotangentMap local(inner, names);
-  if (failed(recomputeAndPull(body, mapping, localSeeds, inner, local)))
+  if (failed(recomputeAndPull(body, mapping, localSeeds, inner, local, kept)))
     return failure();
   SmallVector<Value> yielded;
   for (auto [input, block] : llvm::zip_equal(op.getInputs(), op.getBlocks()))

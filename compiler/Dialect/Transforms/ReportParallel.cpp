@@ -185,6 +185,20 @@ void reportStored(scf::ForOp loop, const SizeNames &names) {
               names.show(bytes));
 }
 
+// The blocks that a backward map reads of its forward one, named by BackwardRegions.cpp.
+void reportKept(MapOp map, const SizeNames &names) {
+  Size bytes;
+  std::string text;
+  for (auto [block, input] : llvm::zip_equal(map.getBlocks(), map.getInputs()))
+    if (anyPartNamed(block.getLoc(), kStoredForDerivative)) {
+      text += (text.empty() ? "" : ", ") + names.showType(input.getType());
+      bytes += bytesOf(input.getType());
+    }
+  if (!text.empty())
+    stateFact(map.getLoc(), fact::kStored, "the devices keep what a gradient reads of the map: " + text,
+              names.show(bytes));
+}
+
 struct ReportParallelPass : PassWrapper<ReportParallelPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReportParallelPass)
   StringRef getArgument() const final { return "pmap-report-parallel"; }
@@ -206,6 +220,8 @@ struct ReportParallelPass : PassWrapper<ReportParallelPass, OperationPass<Module
           reportBlocks(toShards, toShards.getBlocks(), "from the devices to the host", names);
         else if (auto loop = dyn_cast<scf::ForOp>(op))
           reportStored(loop, names);
+        else if (auto map = dyn_cast<MapOp>(op))
+          reportKept(map, names);
       });
     }
   }

@@ -1,7 +1,8 @@
 #include "compiler/Dialect/Transforms/Residuals.h"
 #include "compiler/Dialect/IR/Emit.h"
 #include "compiler/Dialect/IR/Facts.h"
-#include "compiler/Dialect/Transforms/Activity.h"
+#include "compiler/Dialect/Transforms/Backward.h"
+#include "compiler/Dialect/Transforms/MapResiduals.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSet.h"
@@ -14,13 +15,10 @@ unsigned pmap::ownResults(Operation *op) {
   return own ? own.getInt() : op->getNumResults();
 }
 
-namespace {
-
 //===- What to keep ---------------------------------------------------------------------------------------------===//
 
-// Dear to compute, and for the most part no larger than what it is computed from. An all_gather is as dear, but its
-// result is that of all devices.
-bool isDear(Operation *op) {
+// An all_gather is as dear, but its result is that of all devices.
+bool pmap::isDear(Operation *op) {
   if (isa<CollectiveOp>(op))
     return !isa<AllGatherOp>(op);
   if (isa<ReduceOp, ArgReduceOp, ScanOp, SortOp, ArgSortOp, CheckpointOp, scf::ForOp, scf::WhileOp>(op))
@@ -30,7 +28,7 @@ bool isDear(Operation *op) {
     bool larger = (elementCountOf(dot.getType()) - read - Size(1)).provablyNonNegative();
     return !larger;
   }
-  if (isa<scf::IfOp, ForEachOp>(op))
+  if (isa<scf::IfOp, ForEachOp, MapOp>(op))
     for (Region &region : op->getRegions())
       for (Operation &nested : region.getOps())
         if (isDear(&nested))
@@ -38,8 +36,11 @@ bool isDear(Operation *op) {
   return false;
 }
 
+namespace {
+
 // The dear values of a body that can be seen from outside of `parent`: their sizes are known there, and their type says
-// what they take from a condition or trip count, as the types of all of the parent's results do (V5).
+// what they take from a condition or trip count, as the types of all of the parent's results do (V5). Distributed
+// values are kept where nothing is gathered for it: there are no stacks of blocks.
 SmallVector<Value> valuesToKeep(Block &body, Operation *parent) {
   llvm::StringSet<> inner;
   visitBoundSymbols(parent, [&](StringRef symbol) { inner.insert(symbol); });
@@ -53,8 +54,10 @@ SmallVector<Value> valuesToKeep(Block &body, Operation *parent) {
     if (!isDear(&op))
       continue;
     for (Value result : op.getResults()) {
-      auto type = dyn_cast<RankedTensorType>(result.getType());
-      if (!type || (common && !isSubset(*common, varyOf(type))))
+      Type type = result.getType();
+      auto dist = dyn_cast<DistType>(type);
+      bool canBeKept = dist ? isa<scf::IfOp>(parent) || dist.getSpec().isReplicated() : isa<RankedTensorType>(type);
+      if (!canBeKept || (common && !isSubset(*common, varyOf(type))))
         continue;
       bool visible = llvm::all_of(sizesOf(type), [&](const Size &size) {
         return llvm::none_of(size.symbols(), [&](StringRef symbol) { return inner.contains(symbol); });
@@ -180,7 +183,7 @@ scf::IfOp keepInBranches(scf::IfOp branch) {
     SmallVector<Value> yielded(yield->getOperands());
     for (auto [side, values] : llvm::enumerate(kept))
       for (Value value : values)
-        yielded.push_back(side == index ? value : splat(inner, loc, cast<RankedTensorType>(value.getType()), 0));
+        yielded.push_back(side == index ? value : zerosOf(inner, loc, value.getType()));
     yield->setOperands(yielded);
   }
   for (auto [from, to] : llvm::zip(branch.getResults(), keeping.getResults()))
@@ -255,6 +258,8 @@ public:
       op = keepInLoop(loop, names);
     else if (auto branch = dyn_cast<scf::IfOp>(op))
       op = keepInBranches(branch);
+    else if (auto map = dyn_cast<MapOp>(op))
+      op = keepInMap(map, names);
     prepared.push_back(op);
   }
 

@@ -1,9 +1,9 @@
 // What a forward computation keeps for its backward ones (G5).
 //
-// A loop or branch runs its body in a region, where the backward code cannot see values. It computes the body again,
-// save what the forward one was made to keep: what a loop carries, and what is dear to compute and no larger than what
-// it is computed from: collectives, contractions, reductions, scans, sorts, inner loops. What nobody reads in the end
-// is dropped by `pmap-simplify`.
+// A loop, branch or map runs its body in a region, where the backward code cannot see values. It computes the body
+// again, save what the forward one was made to keep: what a loop carries, and what is dear to compute and no larger
+// than what it is computed from: collectives, contractions, reductions, scans, sorts, inner loops. What nobody reads in
+// the end is dropped by `pmap-simplify`. How a map keeps values is in MapResiduals.h.
 #pragma once
 
 #include "compiler/Dialect/Transforms/Symbols.h"
@@ -11,11 +11,15 @@
 
 namespace pmap {
 
-/// Makes the loops and branches among `ops`, and within, keep their values, and puts the forward rules of custom_vjp in
-/// the place of their functions. `roots` are the values that are differentiated. Ops that are replaced are replaced in
-/// `ops` too.
+/// Makes the loops, branches and maps among `ops`, and within, keep their values, and puts the forward rules of
+/// custom_vjp in the place of their functions. `roots` are the values that are differentiated. Ops that are replaced
+/// are replaced in `ops` too.
 void prepareForward(llvm::SmallVectorImpl<mlir::Operation *> &ops, llvm::ArrayRef<mlir::Value> roots,
                     SymbolNames &names);
+
+/// True for an op that is dear to compute, and whose results are for the most part no larger than what they are
+/// computed from.
+bool isDear(mlir::Operation *op);
 
 /// On a prepared `scf.for` or `scf.if`: how many results it had; the others are what it keeps.
 constexpr llvm::StringLiteral kOwnResultsAttr = "pmap.own_results";

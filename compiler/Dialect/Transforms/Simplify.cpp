@@ -27,6 +27,7 @@ void populatePatterns(RewritePatternSet &patterns) {
       name.getCanonicalizationPatterns(patterns, context);
   populateArithmeticPatterns(patterns);
   populateRegionPatterns(patterns);
+  populateMapPatterns(patterns);
 }
 
 struct SimplifyPass : PassWrapper<SimplifyPass, OperationPass<ModuleOp>> {

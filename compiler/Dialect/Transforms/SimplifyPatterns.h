@@ -11,5 +11,7 @@ namespace pmap {
 void populateArithmeticPatterns(mlir::RewritePatternSet &patterns);
 /// Unused results of loops, branches, comprehensions and collectives.
 void populateRegionPatterns(mlir::RewritePatternSet &patterns);
+/// Backward maps that become a part of their forward ones.
+void populateMapPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace pmap

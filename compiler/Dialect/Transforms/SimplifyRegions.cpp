@@ -175,6 +175,31 @@ struct UnusedMap : OpRewritePattern<MapOp> {
   }
 };
 
+// What nobody reads of a map's results, and what a map does not read of its inputs.
+struct UnusedMapValues : OpRewritePattern<MapOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MapOp op, PatternRewriter &rewriter) const override {
+    llvm::BitVector results = usedResults(op), inputs(op.getInputs().size());
+    for (auto [number, block] : llvm::enumerate(op.getBlocks()))
+      inputs[number] = !block.use_empty();
+    if (results.all() && inputs.all())
+      return failure();
+    auto smaller = MapOp::create(rewriter, op.getLoc(), TypeRange(ValueRange(kept(op.getResults(), results))),
+                                 op.getMesh(), op.getSizes(), op.getSizeArguments(), kept(op.getInputs(), inputs),
+                                 TypeRange(ValueRange(kept(op.getBlocks(), inputs))));
+    smaller->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    Block &body = op.getBody().front();
+    keepOperands(rewriter, body.getTerminator(), results);
+    body.eraseArguments([&](BlockArgument argument) {
+      return argument.getArgNumber() >= op.getSizes().size() && argument.use_empty();
+    });
+    rewriter.eraseBlock(&smaller.getBody().front());
+    rewriter.inlineRegionBefore(op.getBody(), smaller.getBody(), smaller.getBody().end());
+    replaceKept(rewriter, op, smaller, results);
+    return success();
+  }
+};
+
 // What a comprehension needs whole leaves its devices once, before it, even where only some points read it: the points
 // are computed in parallel, and nothing moves between devices there.
 struct MoveBeforePoints : OpRewritePattern<MoveOp> {
@@ -194,7 +219,7 @@ struct MoveBeforePoints : OpRewritePattern<MoveOp> {
 } // namespace
 
 void pmap::populateRegionPatterns(RewritePatternSet &patterns) {
-  patterns.add<UnusedIfResults, UnusedForEachResults, UnusedCarried, UnchangedCarried, UnusedMap, MoveBeforePoints>(
-      patterns.getContext());
+  patterns.add<UnusedIfResults, UnusedForEachResults, UnusedCarried, UnchangedCarried, UnusedMap, UnusedMapValues,
+               MoveBeforePoints>(patterns.getContext());
   populateUnusedCollectivePatterns(patterns);
 }

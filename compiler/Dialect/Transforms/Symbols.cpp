@@ -8,8 +8,6 @@ using namespace pmap;
 
 namespace {
 
-using Renaming = llvm::StringMap<std::string>;
-
 StringAttr renamed(StringAttr text, const Renaming &renaming) {
   std::optional<Size> size = Size::parse(text.getValue());
   if (!size)
@@ -28,8 +26,9 @@ ArrayAttr renamed(ArrayAttr texts, const Renaming &renaming) {
   return ArrayAttr::get(texts.getContext(), result);
 }
 
-// Replaces the symbols in all types and attributes under an op.
-void renameIn(Operation *root, const Renaming &renaming) {
+} // namespace
+
+void pmap::renameSymbols(Operation *root, const Renaming &renaming) {
   AttrTypeReplacer replacer;
   replacer.addReplacement([&](LayoutAttr layout) -> std::optional<std::pair<Attribute, WalkResult>> {
     SmallVector<StringAttr> sizes;
@@ -54,8 +53,6 @@ void renameIn(Operation *root, const Renaming &renaming) {
     }
   });
 }
-
-} // namespace
 
 std::optional<Size> pmap::polynomialOf(Value value) {
   APInt constant;
@@ -103,7 +100,7 @@ void SymbolNames::rename(ArrayRef<Operation *> ops) {
   if (renaming.empty())
     return;
   for (Operation *op : ops)
-    renameIn(op, renaming);
+    renameSymbols(op, renaming);
 }
 
 SmallVector<Operation *> pmap::cloneForRecomputation(Block &from, OpBuilder &builder, IRMapping &mapping,

@@ -3,6 +3,7 @@
 
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace pmap {
 
@@ -18,6 +19,10 @@ public:
 private:
   unsigned last = 0;
 };
+
+using Renaming = llvm::StringMap<std::string>;
+/// Replaces the symbols in all types and attributes under an op.
+void renameSymbols(mlir::Operation *root, const Renaming &renaming);
 
 /// What an index value outside of a map is; nothing where it has no polynomial.
 std::optional<Size> polynomialOf(mlir::Value value);
