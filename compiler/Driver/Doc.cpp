@@ -1,13 +1,16 @@
-// `pmapc doc`. A page is made of the `##` comments of a file: the file's own, then the types, constants and entry points, and the
-// functions that have one. A function without a comment is a helper, and not shown.
+// `pmapc doc`. A page is made of the `##` comments of a file: the file's own, then the types, constants and entry
+// points, and the functions that have one. A function without a comment is a helper, and not shown.
 #include "compiler/Driver/Doc.h"
 
 #include "compiler/Driver/Compiler.h"
+#include "compiler/Driver/Output.h"
 #include "compiler/Support/BuiltinPages.h"
+#include "compiler/Support/ErrorPages.h"
 #include "compiler/Syntax/Parser.h"
 #include "compiler/Syntax/Printer.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -123,10 +126,13 @@ std::string namesOf(const ast::Module &module) {
 std::string libraryPage() {
   std::string page =
       "# The standard library\n\n"
-      "Modules that a program imports by name: `import nn`, then `nn.relu(x)`. All of them are written in the language, in\n"
-      "[stdlib/](../stdlib). Unless an entry says otherwise, a function takes any floating dtype and gives the same, what it gives\n"
+      "Modules that a program imports by name: `import nn`, then `nn.relu(x)`. All of them are written in the "
+      "language, in\n"
+      "[stdlib/](../stdlib). Unless an entry says otherwise, a function takes any floating dtype and gives the same, "
+      "what it gives\n"
       "varies over devices as its arguments do (V2), and it has derivatives of every order, reverse and forward.\n"
-      "`pmapc doc nn` prints a module, `pmapc doc nn.relu` one entry. The page is made from the `##` comments of the modules by\n"
+      "`pmapc doc nn` prints a module, `pmapc doc nn.relu` one entry. The page is made from the `##` comments of the "
+      "modules by\n"
       "`./dev docs`; every program on it is run by the tests.\n\n";
   for (const LibraryModule &module : Library::get().modules)
     page += "- [" + module.name + "](#" + module.name + "): " + namesOf(*module.ast) + "\n";
@@ -135,9 +141,40 @@ std::string libraryPage() {
   return page;
 }
 
+/// The index of docs/errors.
+std::string errorsPage() {
+  static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> kinds[] = {
+      {"E01", "Syntax"},
+      {"E02", "Names and modules"},
+      {"E03", "Dtypes and types"},
+      {"E04", "Sizes and shapes"},
+      {"E05", "Functions and calls"},
+      {"E06", "Statements and control flow"},
+      {"E07", "Devices and variance"},
+      {"E08", "Derivatives"},
+      {"E09", "Not compiled yet"},
+      {"E10", "Command line and files"},
+      {"E11", "Errors of a running program"},
+      {"E12", "Faults of the compiler itself"},
+  };
+  std::string page = "# Errors\n\n"
+                     "Every message ends with its code; `pmapc explain E0401` prints its page. A page says what causes "
+                     "the error, and shows a\n"
+                     "program or a command that gives it and how it is mended; the tests run them. This index is made "
+                     "by `./dev docs`.\n";
+  for (const auto &[prefix, title] : kinds) {
+    page += ("\n## " + title + "\n\n").str();
+    for (const auto &[code, text] : errorPages())
+      if (code.starts_with(prefix))
+        page += ("- [" + code + "](" + code + ".md): " + text.split('\n').first.split(": ").second + "\n").str();
+  }
+  return page;
+}
+
 /// All names, by group and module: what `pmapc doc` prints when it is asked for nothing.
 std::string indexPage() {
-  std::string page = "pmapc doc NAME prints an entry, pmapc doc MODULE a module, pmapc doc FILE.pmap the page of a file.\n\nBuiltins\n";
+  std::string page = "pmapc doc NAME prints an entry, pmapc doc MODULE a module, pmapc doc FILE.pmap the page of a "
+                     "file.\n\nBuiltins\n";
   auto add = [&](StringRef title, StringRef names) {
     page += ("  " + title + ":").str();
     size_t column = title.size() + 3;
@@ -182,8 +219,8 @@ std::optional<std::string> filePage(const std::string &path) {
     return std::nullopt;
   auto isLeftOut = [](const ast::ItemPtr &item) { return item->kind == ast::ItemKind::Function && !isShown(*item); };
   if (auto count = llvm::count_if(module->items, isLeftOut))
-    llvm::errs() << "note: " << count << (count == 1 ? " function" : " functions")
-                 << " of '" << path << "' without a `##` comment " << (count == 1 ? "is" : "are") << " left out\n";
+    llvm::errs() << "note: " << count << (count == 1 ? " function" : " functions") << " of '" << path
+                 << "' without a `##` comment " << (count == 1 ? "is" : "are") << " left out\n";
   return modulePage(*module, llvm::sys::path::stem(path).str(), 1);
 }
 
@@ -240,6 +277,9 @@ std::string unknownDocumentation(StringRef name) {
 }
 
 int printDocumentation(const std::vector<std::string> &subjects, const std::string &output) {
+  bool toFile = !output.empty() && output != "-";
+  if (int status = toFile ? checkOutput(output) : 0)
+    return status;
   std::vector<std::string> pages;
   for (const std::string &subject : subjects) {
     std::optional<std::string> page;
@@ -248,7 +288,10 @@ int printDocumentation(const std::vector<std::string> &subjects, const std::stri
       if (!page)
         return 2;
     } else {
-      page = subject == "builtins" ? builtinsPage() : subject == "library" ? libraryPage() : documentationOf(subject);
+      page = subject == "builtins"  ? builtinsPage()
+             : subject == "library" ? libraryPage()
+             : subject == "errors"  ? errorsPage()
+                                    : documentationOf(subject);
     }
     if (!page) {
       llvm::errs() << "error: " << unknownDocumentation(subject) << "\n";
@@ -257,23 +300,11 @@ int printDocumentation(const std::vector<std::string> &subjects, const std::stri
     pages.push_back(std::move(*page));
   }
   std::string text = subjects.empty() ? indexPage() : llvm::join(pages, "\n");
-  if (output.empty() || output == "-") {
+  if (!toFile) {
     llvm::outs() << text;
     return 0;
   }
-  std::error_code error;
-  llvm::raw_fd_ostream file(output, error);
-  if (!error) {
-    file << text;
-    file.close();
-    error = file.error();
-    file.clear_error();
-  }
-  if (error) {
-    llvm::errs() << "error: cannot write '" << output << "': " << error.message() << "\n";
-    return 2;
-  }
-  return 0;
+  return writeOutput(output, text);
 }
 
 } // namespace pmap

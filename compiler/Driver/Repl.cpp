@@ -4,6 +4,7 @@
 #include "compiler/Driver/Jit.h"
 #include "compiler/Driver/ReferenceProgram.h"
 #include "compiler/Driver/SessionValue.h"
+#include "compiler/Support/BuiltinPages.h"
 #include "compiler/Syntax/Parser.h"
 
 #include "llvm/LineEditor/LineEditor.h"
@@ -402,7 +403,7 @@ An entry goes on over several lines until its brackets close; an empty line ends
   :quit          end the session (also end of input)
 )";
 
-/// Completes the word before the cursor by the session's names and the commands.
+/// Completes the word before the cursor by the session's names, the commands and the builtins.
 std::vector<llvm::LineEditor::Completion> complete(const ReplSession &session, llvm::StringRef buffer, size_t position) {
   llvm::StringRef before = buffer.take_front(position);
   size_t start = before.find_last_of(" ()[]{},=+-*/@:");
@@ -411,6 +412,9 @@ std::vector<llvm::LineEditor::Completion> complete(const ReplSession &session, l
   std::vector<std::string> words = session.names();
   for (const char *command : {":type ", ":ir ", ":time ", ":devices ", ":load ", ":help", ":quit"})
     words.push_back(command);
+  for (const BuiltinGroup &group : builtinGroups())
+    for (const BuiltinEntry &entry : group.entries)
+      words.push_back(entry.name);
   for (const std::string &name : words)
     if (!word.empty() && llvm::StringRef(name).starts_with(word))
       found.emplace_back(name.substr(word.size()), name);

@@ -64,7 +64,8 @@ std::string listed(const BuiltinFacts &facts) {
 
 /// Whether all there is to say of an entry is its signature and a line.
 bool isOneLine(const BuiltinEntry &entry) {
-  return !StringRef(entry.text).contains('\n') && llvm::all_of(entry.facts, [](StringRef fact) { return fact.empty(); });
+  return !StringRef(entry.text).contains('\n') &&
+         llvm::all_of(entry.facts, [](StringRef fact) { return fact.empty(); });
 }
 
 /// An entry under a heading of its own, with what it says beside its group.
@@ -123,13 +124,14 @@ const BuiltinEntry *pmap::builtinEntry(StringRef name) {
 }
 
 std::string pmap::builtinsPage() {
-  std::string page = "# Builtins\n\n"
-                     "What is known without an import: its parameters, shapes, dtypes, variance (V) and derivative. `pmapc doc NAME` "
-                     "prints one entry.\nThe page is made from [builtins/](builtins/) by `./dev docs`; every program on it is "
-                     "run by the tests.\n\n"
-                     "In a signature `axis: all` is an argument that is given by name, with its default, and `k = 0` one that may "
-                     "be given by place,\n`split:` must be given by name, and `*xs` stands for any number of arguments. Rules such as "
-                     "V2 and G3 are those of\n[semantics.md](semantics.md).\n\n";
+  std::string page =
+      "# Builtins\n\n"
+      "What is known without an import: its parameters, shapes, dtypes, variance (V) and derivative. `pmapc doc NAME` "
+      "prints one entry.\nThe page is made from [builtins/](builtins/) by `./dev docs`; every program on it is "
+      "run by the tests.\n\n"
+      "In a signature `axis: all` is an argument that is given by name, with its default, and `k = 0` one that may "
+      "be given by place,\n`split:` must be given by name, and `*xs` stands for any number of arguments. Rules such as "
+      "V2 and G3 are those of\n[semantics.md](semantics.md).\n\n";
   for (const BuiltinGroup &group : builtinGroups()) {
     std::string names;
     for (const BuiltinEntry &entry : group.entries)

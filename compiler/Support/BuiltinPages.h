@@ -1,7 +1,8 @@
-// What is written about the builtins: the files of docs/builtins, embedded at build time. `pmapc doc`, the session's `:help`
-// and the page docs/builtins.md all come from here.
+// What is written about the builtins: the files of docs/builtins, embedded at build time. `pmapc doc`, the session's
+// `:help` and the page docs/builtins.md all come from here.
 //
-// A file is a group of builtins: a title, then text and facts that hold for all of them. Below stands one entry per builtin:
+// A file is a group of builtins: a title, then text and facts that hold for all of them. Below stands one entry per
+// builtin:
 //
 //   ## sum(x, axis: all, keep: false)
 //
@@ -9,8 +10,8 @@
 //
 //   Dtypes: numbers; integers below 32 bits add as 32 bits
 //
-// In a signature, `name: value` and `name = value` have a default, `name:` must be given by name, `*names` are any number. A
-// fact is a line that begins with one of the `factNames`; what an entry does not say of them its group says.
+// In a signature, `name: value` and `name = value` have a default, `name:` must be given by name, `*names` are any
+// number. A fact is a line that begins with one of the `factNames`; what an entry does not say of them its group says.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"

@@ -222,7 +222,7 @@ int main2(int argc, char **argv) {
   explain->add_option("CODE", code, "such as E0401");
 
   auto *doc = app.add_subcommand("doc", "print what is written about a file, a module, a library function or a builtin");
-  doc->add_option("NAME", files, "FILE.pmap, nn, nn.linear, psum; builtins and library are whole pages; nothing: all names");
+  doc->add_option("NAME", files, "FILE.pmap, nn, nn.linear, psum; builtins, library and errors are whole pages; nothing: all names");
   doc->add_option("-o,--output", output, "the file to write");
 
   auto *plot = app.add_subcommand("plot", "curves of arrays, as .svg or as text: pmapc plot losses.npy -o losses.svg");
