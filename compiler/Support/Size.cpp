@@ -181,11 +181,52 @@ Size Size::multiply(const Term &a, const Term &b) {
   return result;
 }
 
+/// The divisor of a term k * floordiv(p, c) with a constant c; 0 for any other.
+static int64_t constantDivisor(const Size::Term &term) {
+  if (term.factors.size() != 1 || term.factors[0].power != 1 || term.factors[0].atom->kind != SizeAtom::FloorDiv)
+    return 0;
+  return term.factors[0].atom->operands[1].constant().value_or(0);
+}
+
+/// A sum p that some terms make up: floordiv(p,c) + floordiv(p+1,c) + ... + floordiv(p+c-1,c), the blocks of a ragged
+/// split. They are of one coefficient and stand in `parts`.
+static std::optional<Size> sumOfBlocks(const std::vector<Size::Term> &terms, std::vector<Size::Term> &parts) {
+  for (const Size::Term &first : terms) {
+    int64_t count = constantDivisor(first);
+    if (count < 2 || count > int64_t(terms.size()))
+      continue;
+    auto constantOf = [](const Size &p) {
+      const auto &list = p.terms();
+      return !list.empty() && list.back().factors.empty() ? list.back().coefficient.num : 0;
+    };
+    const Size &p = first.factors[0].atom->operands[0];
+    Size whole = p - Size(constantOf(p));
+    parts.clear();
+    for (const Size::Term &term : terms)
+      if (constantDivisor(term) == count && term.coefficient == first.coefficient)
+        if (const Size &q = term.factors[0].atom->operands[0]; q - Size(constantOf(q)) == whole)
+          parts.push_back(term); // the constants are of 0 to count-1, each once
+    if (int64_t(parts.size()) == count)
+      return whole;
+  }
+  return std::nullopt;
+}
+
 Size Size::operator+(const Size &other) const {
   Size result = *this;
   result.bad |= other.bad;
   for (const Term &term : other.list)
     result.add(term);
+  std::vector<Term> parts;
+  while (auto whole = sumOfBlocks(result.list, parts)) {
+    for (Term part : parts) {
+      part.coefficient.num = -part.coefficient.num;
+      result.add(part);
+    }
+    for (const Term &term : whole->list)
+      for (const Term &product : multiply({parts[0].coefficient, {}}, term).list)
+        result.add(product);
+  }
   return result;
 }
 

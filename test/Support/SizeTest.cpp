@@ -59,6 +59,9 @@ TEST(Size, CallsSimplify) {
   EXPECT_SAME("floordiv(0-7,2)", "0-4");
   EXPECT_SAME("mod(0-7,2)", "1");
   EXPECT_SAME("floordiv(n*d,d)", "n");
+  // The blocks of a ragged split make up the whole.
+  EXPECT_SAME("floordiv(n+2,3)+floordiv(n+1,3)+floordiv(n,3)", "n");
+  EXPECT_SAME("2*floordiv(d*n+4,2)+2*floordiv(d*n+5,2)+k", "2*d*n+k+8");
   EXPECT_SAME("mod(n*d,d)", "0");
   EXPECT_SAME("min(n,n+1)", "n");
   EXPECT_SAME("max(n,n+1)", "n+1");
