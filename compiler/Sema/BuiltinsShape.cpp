@@ -16,9 +16,20 @@ Value arrayOf(CallContext &c, mlir::Value ssa, const Operand &like) { return Val
 
 //===--- reshape and its kin ----------------------------------------------------------------------------------===//
 
+/// A shape in which `_` is written for -1, the size that follows from the others.
+Value withOpenSize(const Value &shape) {
+  auto asNumber = [](const Value &size) {
+    return size.is(ValueKind::Hole) ? Value::integer(-1, size.range()) : size;
+  };
+  const auto *list = shape ? shape.as<ListValue>() : nullptr;
+  if (!list)
+    return shape ? asNumber(shape) : shape;
+  return Value::list(llvm::map_to_vector<4>(list->elements, asNumber), shape.range());
+}
+
 Value reshape(CallContext &c) {
   Operand x = Arguments(c).array("x");
-  auto shape = c.e.shapeOf(c["shape"], "`reshape`");
+  auto shape = c.e.shapeOf(withOpenSize(c["shape"]), "`reshape`");
   if (!x || !shape)
     return Value::error();
   Sizes sizes(shape->begin(), shape->end());
@@ -30,12 +41,12 @@ Value reshape(CallContext &c) {
       continue;
     }
     if (open >= 0)
-      return c.e.error(Code::E0406, c["shape"].range(), "`reshape`: only one size may be -1, got two");
+      return c.e.error(Code::E0406, c["shape"].range(), "`reshape`: only one size may be left open, got two");
     open = int64_t(i);
   }
   if (open >= 0) {
     if (known.isConstant(0))
-      return c.e.error(Code::E0406, c["shape"].range(), "`reshape`: -1 cannot be told beside a size of 0");
+      return c.e.error(Code::E0406, c["shape"].range(), "`reshape`: a size cannot be left open beside a size of 0");
     sizes[open] = Size::exactQuotient(count, known);
     auto literal = sizes[open].asQuotient();
     if (literal.first.isConstant() && literal.second.isConstant() && !literal.second.isConstant(1))

@@ -128,6 +128,29 @@ void Elaborator::statement(const ast::Stmt &s) {
 // let and var
 //===----------------------------------------------------------------------===//
 
+/// The elements of a tuple that a pattern or the left side of an assignment takes apart; nothing (reported) where the
+/// value has not as many. The rows of an array of literal length are taken apart as well: `let (key, other) =
+/// random.split(key)`.
+static std::optional<SmallVector<Value, 4>> takeApart(Elaborator &e, const Value &value, size_t count,
+                                                      SourceRange range) {
+  if (value.isError())
+    return std::nullopt;
+  const auto *tuple = value.as<TupleValue>();
+  if (tuple && tuple->elements.size() == count)
+    return tuple->elements;
+  if (!tuple && e.isArrayLike(value) && e.rankOf(value) > 0 && e.sizesOf(value).front().isConstant(int64_t(count))) {
+    SmallVector<Value, 4> rows;
+    for (size_t i = 0; i < count; ++i)
+      rows.push_back(e.row(value, Size(int64_t(i)), range));
+    return rows;
+  }
+  e.error(Code::E0608, range,
+          "expected a tuple of " + Twine(count) + " elements, got " +
+              (tuple || e.isArrayLike(value) ? e.render(value) : describeKind(value)))
+      .note(value.range(), "the value comes from here");
+  return std::nullopt;
+}
+
 bool Elaborator::bindPattern(const ast::Pattern &pattern, const Value &value, bool isVar) {
   if (const auto *name = dyn_cast<ast::NamePattern>(&pattern)) {
     tellBound(*this, name->name.text, value, name->range);
@@ -143,28 +166,14 @@ bool Elaborator::bindPattern(const ast::Pattern &pattern, const Value &value, bo
   if (isa<ast::WildcardPattern>(&pattern))
     return true;
   const auto &tuple = cast<ast::TuplePattern>(pattern);
-  Value whole = value;
-  // The rows of an array of literal length are taken apart as well: `let (key, other) = random.split(key)`.
-  if (!value.is(ValueKind::Tuple) && isArrayLike(value) && rankOf(value) > 0 &&
-      sizesOf(value).front().isConstant(int64_t(tuple.elements.size()))) {
-    SmallVector<Value, 4> rows;
-    for (size_t i = 0; i < tuple.elements.size(); ++i)
-      rows.push_back(row(value, Size(int64_t(i)), pattern.range));
-    whole = Value::tuple(rows, value.range());
-  }
-  const auto *parts = whole.as<TupleValue>();
-  if (!parts || parts->elements.size() != tuple.elements.size()) {
-    if (!value.isError())
-      error(Code::E0608, pattern.range,
-            "expected a tuple of " + Twine(tuple.elements.size()) + " elements, got " +
-                (isArrayLike(value) || parts ? render(value) : describeKind(value)))
-          .note(value.range(), "the value comes from here");
+  auto parts = takeApart(*this, value, tuple.elements.size(), pattern.range);
+  if (!parts) {
     for (const ast::PatternPtr &element : tuple.elements)
       bindPattern(*element, Value::error(), isVar);
     return false;
   }
   bool ok = true;
-  for (auto [element, part] : zip(tuple.elements, parts->elements))
+  for (auto [element, part] : zip(tuple.elements, *parts))
     ok &= bindPattern(*element, part, isVar);
   return ok;
 }
@@ -314,6 +323,15 @@ void Elaborator::assignTo(const ast::Expr &target, const Value &value, SourceRan
       assignTo(*field->base, Value::record(elements, record->names, base.range(), record->typeName), range);
     return;
   }
+  if (const auto *tuple = dyn_cast<ast::TupleExpr>(&target)) {
+    // The value was there before any of them: `(a, b) = (b, a)` swaps.
+    auto parts = takeApart(*this, value, tuple->elements.size(), target.range);
+    for (size_t i = 0; i < tuple->elements.size(); ++i)
+      assignTo(*tuple->elements[i], parts ? (*parts)[i] : Value::error(), range);
+    return;
+  }
+  if (isa<ast::HoleExpr>(&target))
+    return;
   const auto &index = cast<ast::IndexExpr>(target);
   Value base = expression(*index.base);
   if (base.isError() || value.isError())
@@ -332,7 +350,7 @@ void Elaborator::assignStatement(const ast::AssignStmt &s) {
   }
   if (value.isError()) {
     // What the variable holds is unknown now; nothing more is said about it.
-    if (const ast::NameExpr *variable = s.variable())
+    for (const ast::NameExpr *variable : s.variables())
       if (const ScopeNode *node = lookup(scope, variable->name); node && node->var && *node->var >= firstAssignable)
         store[*node->var] = Value::error();
     return;

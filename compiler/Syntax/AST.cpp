@@ -66,16 +66,22 @@ const Expr *BlockExpr::result() const {
   return last ? last->expr.get() : nullptr;
 }
 
-const NameExpr *AssignStmt::variable() const {
-  const Expr *e = target.get();
-  for (;;) {
-    if (auto *index = dyn_cast<IndexExpr>(e))
-      e = index->base.get();
-    else if (auto *field = dyn_cast<FieldExpr>(e))
-      e = field->base.get();
-    else
-      return cast<NameExpr>(e);
-  }
+static void collectTargets(const Expr *target, std::vector<const NameExpr *> &variables) {
+  if (auto *index = dyn_cast<IndexExpr>(target))
+    return collectTargets(index->base.get(), variables);
+  if (auto *field = dyn_cast<FieldExpr>(target))
+    return collectTargets(field->base.get(), variables);
+  if (auto *tuple = dyn_cast<TupleExpr>(target))
+    for (const ExprPtr &element : tuple->elements)
+      collectTargets(element.get(), variables);
+  else if (auto *name = dyn_cast<NameExpr>(target))
+    variables.push_back(name);
+}
+
+std::vector<const NameExpr *> AssignStmt::variables() const {
+  std::vector<const NameExpr *> result;
+  collectTargets(target.get(), result);
+  return result;
 }
 
 const Ident *nameOf(const Item &item) {
@@ -277,9 +283,9 @@ void collectAssigned(const BlockExpr &block, llvm::StringSet<> local, llvm::Stri
       for (const Ident &size : let->sizes)
         local.insert(size.text);
     } else if (auto *assign = dyn_cast<AssignStmt>(statement.get())) {
-      const NameExpr *variable = assign->variable();
-      if (!local.contains(variable->name) && seen.insert(variable->name).second)
-        result.push_back({variable->name, variable->range});
+      for (const NameExpr *variable : assign->variables())
+        if (!local.contains(variable->name) && seen.insert(variable->name).second)
+          result.push_back({variable->name, variable->range});
     }
   }
 }

@@ -452,14 +452,15 @@ struct LetStmt : Stmt {
 };
 
 /// `x = e`, `x[i, :] = e`, `m.w = e`, `m.w[i] = e`: the target is a NameExpr under any nest of IndexExpr and FieldExpr.
+/// `(a, b[i]) = e`: a TupleExpr of targets, in which a HoleExpr drops its part.
 struct AssignStmt : Stmt {
   ExprPtr target;
   ExprPtr value;
 
   explicit AssignStmt(SourceRange range) : Stmt(StmtKind::Assign, range) {}
   static bool classof(const Stmt *s) { return s->kind == StmtKind::Assign; }
-  /// The variable that is assigned, below indices and fields.
-  const NameExpr *variable() const;
+  /// The variables that are assigned, below indices and fields.
+  std::vector<const NameExpr *> variables() const;
 };
 
 /// `for i in a..b { }` (the iterable is a RangeExpr), `for row in x { }`.

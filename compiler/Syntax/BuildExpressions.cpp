@@ -58,6 +58,22 @@ StmtPtr Builder::buildStatement(P::StatementContext *context) {
   return std::make_unique<BreakStmt>(at);
 }
 
+/// The part of an assignment's left side that cannot be assigned; null where all can. A tuple is taken apart: its
+/// elements are variables, parts of them, tuples of such, and `_`.
+static const Expr *notAssignable(const Expr &target) {
+  if (auto *tuple = dyn_cast<TupleExpr>(&target); tuple && !tuple->elements.empty()) {
+    for (const ExprPtr &element : tuple->elements)
+      if (const Expr *wrong = isa<HoleExpr>(element.get()) ? nullptr : notAssignable(*element))
+        return wrong;
+    return nullptr;
+  }
+  // The variable below fields and indices.
+  const Expr *root = &target;
+  while (isa<IndexExpr, FieldExpr>(root))
+    root = isa<IndexExpr>(root) ? cast<IndexExpr>(root)->base.get() : cast<FieldExpr>(root)->base.get();
+  return isa<NameExpr>(root) ? nullptr : &target;
+}
+
 StmtPtr Builder::buildExprStatement(P::ExprStatementContext *context) {
   ExprPtr target = buildExpr(context->target);
   if (!context->op) {
@@ -65,16 +81,10 @@ StmtPtr Builder::buildExprStatement(P::ExprStatementContext *context) {
     statement->expr = std::move(target);
     return statement;
   }
-  // The variable below fields and indices.
-  const Expr *root = target.get();
-  while (isa<IndexExpr, FieldExpr>(root))
-    root = isa<IndexExpr>(root) ? cast<IndexExpr>(root)->base.get() : cast<FieldExpr>(root)->base.get();
-  if (!isa<NameExpr>(root)) {
-    auto builder = diagnostics.error(Code::E0108, target->range,
-                                     "expected a variable, an element 'x[i]' or a field 'r.f' to assign to");
-    if (isa<TupleExpr>(target.get()))
-      builder.note("a tuple is taken apart by 'let (a, b) = ...'");
-    else if (auto *compare = dyn_cast<BinaryExpr>(target.get()); compare && isComparison(compare->op))
+  if (const Expr *wrong = notAssignable(*target)) {
+    auto builder = diagnostics.error(
+        Code::E0108, wrong->range, "expected a variable, an element 'x[i]', a field 'r.f' or a tuple of these to assign to");
+    if (auto *compare = dyn_cast<BinaryExpr>(target.get()); compare && isComparison(compare->op))
       builder.note("'=' binds; a comparison is '=='");
   } else if (context->op->getType() == P::AUGMENT) {
     llvm::StringRef op = range(context->op).text().drop_back();
