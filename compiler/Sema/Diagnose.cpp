@@ -10,6 +10,12 @@ namespace pmap::sema {
 Report::~Report() {
   if (!elaborator)
     return;
+  // What goes wrong inside of the library is told of the call that led into it.
+  if (SourceRange call = elaborator->callOfUser(); elaborator->isOfLibrary(diagnostic.range) && call.isValid()) {
+    diagnostic.notes.insert(diagnostic.notes.begin(), {diagnostic.range, "it happens here, in the library"});
+    diagnostic.range = call;
+    llvm::erase_if(diagnostic.fixits, [&](const FixIt &fix) { return elaborator->isOfLibrary(fix.range); });
+  }
   // Innermost call first; a long chain is cut in the middle of nowhere useful, so its far end is summed up instead.
   constexpr size_t kShown = 6;
   size_t count = 0;
@@ -48,6 +54,19 @@ Report Elaborator::warning(Code code, SourceRange range, const Twine &message) {
   return Report(*this, {Severity::Warning, code, range, message.str(), {}, {}});
 }
 
+bool Elaborator::isOfLibrary(SourceRange range) const {
+  return range.isValid() && any_of(options.libraryPaths, [&](const std::string &folder) {
+           return StringRef(range.file->path()).starts_with(folder);
+         });
+}
+
+SourceRange Elaborator::callOfUser() const {
+  for (const CallFrame &frame : reverse(calls))
+    if (frame.callRange.isValid() && !isOfLibrary(frame.callRange))
+      return frame.callRange;
+  return {};
+}
+
 void Elaborator::noteBirths(Report &report, const Size &size) {
   for (const std::string &name : size.symbols())
     if (const SizeSymbol *symbol = findSymbol(name))
@@ -77,6 +96,9 @@ std::string Elaborator::sourceText(SourceRange range, size_t limit) const {
 //===----------------------------------------------------------------------===//
 
 SourceRange Elaborator::rangeOf(mlir::Location location) const {
+  // What a failure there would say (FailureText.h) is no part of the place.
+  while (auto named = mlir::dyn_cast<mlir::NameLoc>(location))
+    location = named.getChildLoc();
   auto found = rangesOfLocations.find(location);
   return found == rangesOfLocations.end() ? SourceRange() : found->second;
 }
@@ -115,7 +137,8 @@ void Elaborator::noteVariance(Report &report, mlir::Value value, StringRef axis)
       if (cause)
         report.note(range, "'" + text + "' varies " + over);
       else if (isa_and_nonnull<AxisIndexOp>(op))
-        report.note(range, "'" + text + "' differs between the " + (isRows ? "rows" : "devices") + " of \"" + axis + "\"");
+        report.note(range,
+                    "'" + text + "' differs between the " + (isRows ? "rows" : "devices") + " of \"" + axis + "\"");
       else
         report.note(range, "'" + text + "' is " + origin + ", or depends on something that is");
       last = range;

@@ -60,7 +60,7 @@ struct SizeSymbol {
   std::optional<Size> low, high;
   bool dataDependent = false; // a length that only the run knows, which `let [k] y = …` names
   unsigned isolation = 0;     // how many isolated regions (`pmap`) were around its birth
-  bool isLocal = false;       // the size of a block inside a `pmap`
+  llvm::SmallVector<std::string, 2> splitOver; // for the size of a block inside a `pmap`: the axes that cut the whole
 };
 
 /// A mesh (or a vmapped axis) in force. `open` is the standalone check of a function that names axes its caller will
@@ -73,6 +73,9 @@ struct MeshContext {
   bool anonymous = false;         // a vmap without `axis:`, whose axis no program can name
   mlir::Region *region = nullptr; // of a vmap: what varies over its axis lives in there
   SourceRange range;
+  std::string madeBy = "pmap"; // what the program called: pmap, vmap or cmap
+  /// The sizes of arrays in collectives over its axes, which must not vary (V10), each with the collective in backquotes.
+  llvm::SmallVector<std::pair<Size, std::string>, 4> evenSizes;
 };
 
 /// A region whose execution differs between devices: the body of an `if` or loop whose condition or trip count varies.
@@ -100,6 +103,10 @@ public:
   /// Begins an error. The chain of calls that led here is added as notes.
   Report error(Code code, SourceRange range, const llvm::Twine &message);
   Report warning(Code code, SourceRange range, const llvm::Twine &message);
+  /// Whether source text is of the library, which a program's author cannot mend.
+  bool isOfLibrary(SourceRange range) const;
+  /// The innermost call that the user wrote, not one inside of the library; invalid where there is none.
+  SourceRange callOfUser() const;
   /// Notes on where each symbol of a size was born.
   void noteBirths(Report &report, const Size &size);
   /// Notes on why a value varies over `axis`: the chain of values from the source to `value` (V6, V7, F16).

@@ -23,23 +23,11 @@ constexpr StringRef kSample = "pmap.sample", kReplicated = "pmap.replicated";
 
 //===--- The marks --------------------------------------------------------------------------------------------===//
 
-/// The innermost call that the user wrote: not one inside of the library.
-SourceRange callOfUser(Elaborator &e) {
-  for (const CallFrame &frame : llvm::reverse(e.calls)) {
-    if (!frame.callRange.isValid())
-      continue;
-    StringRef path = frame.callRange.file->path();
-    if (llvm::none_of(e.options.libraryPaths, [&](const std::string &folder) { return path.starts_with(folder); }))
-      return frame.callRange;
-  }
-  return {};
-}
-
 /// sampled(x): marks the op that makes a sample, and remembers the call that wanted it.
 Value sampled(CallContext &c) {
   const auto *array = c["x"].as<ArrayValue>();
   mlir::Operation *op = array ? array->ssa.getDefiningOp() : nullptr;
-  SourceRange call = callOfUser(c.e);
+  SourceRange call = c.e.callOfUser();
   if (op && call.isValid())
     op->setAttr(kSample, mlir::LocationAttr(c.e.loc(call)));
   return c["x"];
