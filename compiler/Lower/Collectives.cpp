@@ -1,4 +1,5 @@
 // Collectives and a device's position: calls of the runtime.
+#include "compiler/Dialect/IR/FailureText.h"
 #include "compiler/Lower/RuntimeOps.h"
 #include "compiler/Lower/Translator.h"
 #include "pmap/runtime.h"
@@ -22,8 +23,8 @@ FailureOr<Value> Translator::among(Operation *op, ArrayAttr axes, std::optional<
       return failure();
     table.push_back(*number);
   }
-  // Positions in groups count along the axes as they are named, of which there is then one only.
-  if (byRank)
+  // Positions in groups count along the axes as they are named, in the order of the mesh already.
+  if (byRank && !groups)
     llvm::sort(table);
   table.insert(table.begin(), table.size());
   table.push_back(groups ? groups->size() : 0);
@@ -144,7 +145,8 @@ LogicalResult Translator::translateAllToAll(AllToAllOp op) {
   auto type = cast<RankedTensorType>(op.getType());
   auto i32 = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(b, loc, value, 32); };
   Value destination = emptyLike(type, loc);
-  SmallVector<Value> scalars{constants.site(b, loc),     *table,
+  // The runtime checks the size that is cut, for where the pieces are put together again it shows in no type.
+  SmallVector<Value> scalars{constants.site(b, loc, failureText(loc)), *table,
                              i32(bytesPerElement(type)), i32(type.getRank()),
                              i32(op.getSplit()),         i32(op.getConcat())};
   set(op, rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_all_to_all", scalars, tensor(op.getInput()),

@@ -10,22 +10,65 @@ using llvm::StringRef;
 
 namespace {
 
-/// A count of devices or of the elements of all blocks, as in psum(1, "a") or psum(f32(n), "a") for a block of size n:
-/// the idiom, and no reason to warn.
-bool isCount(Elaborator &e, const Operand &operand) {
-  mlir::Operation *op = operand.rank() == 0 ? operand.ssa.getDefiningOp() : nullptr;
-  if (mlir::isa_and_nonnull<mlir::arith::ConstantOp>(op))
-    return true;
-  auto from = mlir::dyn_cast_or_null<FromIndexOp>(op);
-  if (!from)
+/// Whether a size is one of blocks, and not of the whole that they make up: it has a size of the outside in it that is
+/// divided by the devices.
+bool countsBlocks(Elaborator &e, const Size &size) {
+  bool isWhole = false;
+  Size apart = size.substitute([&](StringRef name) -> std::optional<Size> {
+    const SizeSymbol *symbol = e.findSymbol(name);
+    if (!symbol || symbol->splitOver.empty())
+      return std::nullopt;
+    Size block = Size::symbol(name), quotient = block;
+    for (const std::string &axis : symbol->splitOver)
+      quotient = Size::exactQuotient(quotient, Size::axis(axis));
+    isWhole |= size == block * productOf(e, axisAttributes(&e.context, symbol->splitOver));
+    return quotient;
+  });
+  // A quotient may stand within a call, as in floordiv((n)/(@a),2).
+  auto isDivided = [](const Size::Factor &factor) {
+    llvm::StringRef text = factor.atom->text;
+    return factor.power < 0 ? text.starts_with("@") : text.contains(")/(@");
+  };
+  return !isWhole &&
+         llvm::any_of(apart.terms(), [&](const Size::Term &term) { return llvm::any_of(term.factors, isDivided); });
+}
+
+/// Whether a number that is the same on all devices is computed from the size of a block: nullopt where anything but
+/// sizes, constants and integers that the program was given is in it.
+std::optional<bool> countsIn(Elaborator &e, mlir::Value value, unsigned depth = 0) {
+  mlir::Operation *op = value.getDefiningOp();
+  if (!op)
+    return mlir::getElementTypeOrSelf(value.getType()).isInteger() ? std::optional(false) : std::nullopt;
+  if (mlir::isa<mlir::arith::ConstantOp>(op))
     return false;
-  auto isLocal = [&](const SizeSymbol *symbol) { return symbol && symbol->isLocal; };
-  if (auto size = from.getIndex().getDefiningOp<SizeOp>()) {
-    auto polynomial = Size::parse(size.getSize());
-    return polynomial &&
-           llvm::any_of(polynomial->symbols(), [&](const std::string &name) { return isLocal(e.findSymbol(name)); });
+  if (auto from = mlir::dyn_cast<FromIndexOp>(op)) {
+    auto size = from.getIndex().getDefiningOp<SizeOp>();
+    const SizeSymbol *symbol = size ? nullptr : e.symbolOf(from.getIndex());
+    auto polynomial = size     ? Size::parse(size.getSize())
+                      : symbol ? std::optional(Size::symbol(symbol->name))
+                               : std::nullopt;
+    return polynomial && countsBlocks(e, *polynomial);
   }
-  return isLocal(e.symbolOf(from.getIndex()));
+  constexpr unsigned deepest = 8;
+  if (op->getDialect() != e.context.getLoadedDialect<mlir::arith::ArithDialect>() || depth == deepest)
+    return std::nullopt;
+  bool found = false;
+  for (mlir::Value operand : op->getOperands()) {
+    std::optional<bool> counts = countsIn(e, operand, depth + 1);
+    if (!counts)
+      return std::nullopt;
+    found |= *counts;
+  }
+  return found;
+}
+
+/// A count of devices or of the elements of all blocks, as in psum(1, "a") or psum(f32(n // 2), "a") for a block of
+/// size n: the idiom, and no reason to warn.
+bool isCount(Elaborator &e, const Operand &operand) {
+  if (operand.rank() != 0)
+    return false;
+  return mlir::isa_and_nonnull<mlir::arith::ConstantOp>(operand.ssa.getDefiningOp()) ||
+         countsIn(e, operand.ssa).value_or(false);
 }
 
 } // namespace
@@ -65,7 +108,7 @@ Value sumOver(CallContext &c, const Value &value) {
     if (!missing.empty() && product) {
       ssa = c.e.widen(ssa, missing);
     } else if (!missing.empty()) {
-      ssa = m.mul(ssa, m.sizeLike(ssa, productOf(missing), operand.dtype));
+      ssa = m.mul(ssa, m.sizeLike(ssa, productOf(c.e, missing), operand.dtype));
       over = differenceOf(collective->set, missing);
     }
     values.push_back(ssa);

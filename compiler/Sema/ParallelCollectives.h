@@ -24,12 +24,20 @@ enum class GroupSizes { Any, Equal };
 
 /// The name of the collective in backquotes.
 std::string spelt(CallContext &c);
-/// The product of the sizes of mesh axes.
-Size productOf(llvm::ArrayRef<mlir::StringAttr> axes);
+/// The product of the sizes of axes, as code that is built here writes them.
+Size productOf(Elaborator &e, llvm::ArrayRef<mlir::StringAttr> axes);
 /// Reads the value and `axis:` (and `groups:`), and checks that all devices arrive (V6) with arrays of one size (V10).
 std::optional<Collective> readCollective(CallContext &c, const Value &value, GroupSizes sizes = GroupSizes::Any);
-/// The number of devices along axes where the mesh gives it as literals, else -1.
+/// The axes in the order in which the meshes and vmaps around name them.
+AxisNames inMeshOrder(Elaborator &e, llvm::ArrayRef<std::string> axes);
+/// The number of devices along axes where it is literal, else -1.
 int64_t literalDevices(CallContext &c, llvm::ArrayRef<std::string> axes);
+/// Who meets along the axes: "devices", "rows" (of a vmap), or both.
+std::string membersOf(CallContext &c, llvm::ArrayRef<std::string> axes);
+/// The axes as a message names them.
+std::string quotedAxes(llvm::ArrayRef<std::string> axes);
+/// A run-time error (E1124) unless the position that is `what` ("sends from position 3") is one along the axes.
+void assertPosition(CallContext &c, mlir::Value exists, llvm::ArrayRef<std::string> axes, const std::string &what);
 /// The position of a device among those along the axes, major first.
 mlir::Value positionAlong(Emit &m, llvm::ArrayRef<std::string> axes);
 /// Warns of a sum of a value that is the same on all devices along `missing` (V8).

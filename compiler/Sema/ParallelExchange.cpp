@@ -1,5 +1,6 @@
 // psum_scatter and all_to_all: every device gets a part from every other (V4, V8, V10).
 
+#include "compiler/Dialect/IR/FailureText.h"
 #include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Sema/ParallelCollectives.h"
 
@@ -21,13 +22,26 @@ std::optional<int64_t> readDimension(CallContext &c, const Operand &operand, con
 /// A size divided among the devices that meet. What is not known here is checked at run time.
 std::optional<Size> shareOf(CallContext &c, const Operand &operand, int64_t dim, const Collective &collective) {
   Size whole = c.e.sizesOf(operand.ssa)[dim];
-  Size devices = participantsOf(collective.attributes(&c.e.context), collective.groups);
-  int64_t literal = collective.groups ? *devices.constant() : literalDevices(c, collective.axes);
-  if (auto size = whole.constant(); size && literal > 0 && *size % literal != 0)
+  Size devices =
+      participantsOf(c.e.builder.getInsertionBlock(), collective.attributes(&c.e.context), collective.groups);
+  auto literal = devices.constant();
+  if (auto size = whole.constant(); size && literal && *literal > 0 && *size % *literal != 0)
     return c.e.error(Code::E0712, operand.range,
                      spelt(c) + ": dimension " + std::to_string(dim) + " of size " + std::to_string(*size) +
-                         " does not divide by the " + std::to_string(literal) + " devices that meet");
+                         " does not divide by the " + std::to_string(*literal) + " " +
+                         membersOf(c, collective.axes) + " that meet");
   return Size::exactQuotient(whole, devices);
+}
+
+/// The place of an exchange, with what a size that only the run knows says there where it does not divide.
+mlir::Location placeOf(CallContext &c, const Operand &operand, int64_t dim, const Collective &collective,
+                       const char *parameter) {
+  std::string members = membersOf(c, collective.axes);
+  return toldAs(c.e.loc(c.range), "E1103",
+                spelt(c) + " over " + quotedAxes(collective.axes) + ": dimension " + llvm::Twine(dim) + " of '" +
+                    c.e.sourceText(operand.range) + "' (`" + parameter + ":`) does not divide by the " + members +
+                    " that meet: {a} / {b} leaves a rest\npad that dimension, or choose a number of " + members +
+                    " that divides it");
 }
 
 Value psumScatter(CallContext &c) {
@@ -53,7 +67,8 @@ Value psumScatter(CallContext &c) {
     auto type = withSizes(mlir::cast<mlir::RankedTensorType>(value.getType()), sizes);
     auto axes = collective->attributes(&c.e.context);
     results.push_back(ReduceScatterOp::create(
-        m.builder, m.loc, type, value, m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
+        m.builder, placeOf(c, operand, *dim, *collective, "dim"), type, value,
+        m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
         m.builder.getI64IntegerAttr(*dim), collective->groups));
   }
   return finishCollective(c, c["x"], results, *collective);
@@ -75,10 +90,11 @@ Value allToAll(CallContext &c) {
     auto axes = collective->attributes(&c.e.context);
     SmallVector<Size> sizes = c.e.sizesOf(value);
     sizes[*split] = *share;
-    sizes[*concat] *= participantsOf(axes, collective->groups);
+    sizes[*concat] *= participantsOf(m.builder.getInsertionBlock(), axes, collective->groups);
     auto type = withSizes(mlir::cast<mlir::RankedTensorType>(value.getType()), sizes);
     results.push_back(AllToAllOp::create(
-        m.builder, m.loc, type, value, m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
+        m.builder, placeOf(c, operand, *split, *collective, "split"), type, value,
+        m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
         m.builder.getI64IntegerAttr(*split), m.builder.getI64IntegerAttr(*concat), collective->groups));
   }
   return finishCollective(c, c["x"], results, *collective);

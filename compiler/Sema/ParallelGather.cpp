@@ -46,7 +46,8 @@ mlir::Value sema::positionAlong(Emit &m, ArrayRef<std::string> axes) {
   for (const std::string &axis : axes) {
     mlir::Value index = AxisIndexOp::create(m.builder, m.loc, StringRef(axis));
     if (position) {
-      SmallVector<mlir::Value, 2> parts = {m.mul(position, m.sizeLike(position, Size::axis(axis), DType::I32)), index};
+      Size size = axisSizeIn(m.builder.getInsertionBlock(), axis);
+      SmallVector<mlir::Value, 2> parts = {m.mul(position, m.sizeLike(position, size, DType::I32)), index};
       m.unifyVary(parts);
       index = m.add(parts[0], parts[1]);
     }
@@ -66,42 +67,89 @@ Value axisIndex(CallContext &c) {
   return Value::array(positionAlong(m, *axes), DType::I32, c.range);
 }
 
-/// pbroadcast(x, a, root:): the root's value, as the sum of it and of zeros from the others. The zero of floats is -0,
-/// which leaves every value as it is.
-Value broadcastFrom(CallContext &c) {
-  auto collective = readCollective(c, c["x"]);
-  auto root = c.has("root") ? Arguments(c).integer(c["root"], "`root:`") : std::optional<int64_t>(0);
-  if (!collective || !root)
-    return Value::error();
-  // Where the root stands: at that position along the axes, or at that place of each group.
-  SmallVector<int64_t, 4> roots = {*root};
-  int64_t devices = literalDevices(c, collective->axes);
-  if (collective->groups) {
+/// Whether a device is the root of a broadcast, where `root:` is literal: it stands at that position along the axes, or
+/// at that place of its group. Null (reported) where no device does.
+mlir::Value isLiteralRoot(CallContext &c, const Collective &collective, int64_t root) {
+  SmallVector<int64_t, 4> roots = {root};
+  int64_t devices = literalDevices(c, collective.axes);
+  if (collective.groups) {
     roots.clear();
-    for (auto group : collective->groups.getAsRange<mlir::DenseI64ArrayAttr>()) {
+    for (auto group : collective.groups.getAsRange<mlir::DenseI64ArrayAttr>()) {
       devices = devices < 0 ? group.size() : std::min<int64_t>(devices, group.size());
-      roots.push_back(*root >= 0 && *root < group.size() ? group[*root] : 0);
+      roots.push_back(root >= 0 && root < group.size() ? group[root] : 0);
     }
   }
-  if (*root < 0 || (devices > 0 && *root >= devices))
-    return c.e.error(Code::E0520, c.rangeOf("root"),
-                     (collective->groups ? "`root:` must be a place in every group, got "
-                                         : "`root:` must be the position of a device along the axis, got ") +
-                         std::to_string(*root));
+  if (root < 0 || (devices > 0 && root >= devices)) {
+    c.e.error(Code::E0520, c.rangeOf("root"),
+              (collective.groups ? "`root:` must be a place in every group, got "
+                                 : "`root:` must be the position of one of the " + membersOf(c, collective.axes) +
+                                       " of " + quotedAxes(collective.axes) + ", got ") +
+                  std::to_string(root));
+    return {};
+  }
   Emit m(c);
   if (devices < 0) {
-    mlir::Value most = c.e.constantInt(*root, DType::I64, c.range);
-    mlir::Value count = m.sizeScalar(productOf(collective->attributes(&c.e.context)), DType::I64);
-    AssertOp::create(m.builder, m.loc, m.less(most, count, DType::I64),
-                     m.builder.getStringAttr(spelt(c) + " reads from position " + std::to_string(*root) +
-                                             ", which is no device of \"" + llvm::join(collective->axes, "\", \"") +
-                                             "\""));
+    mlir::Value most = c.e.constantInt(root, DType::I64, c.range);
+    mlir::Value count = m.sizeScalar(productOf(c.e, collective.attributes(&c.e.context)), DType::I64);
+    assertPosition(c, m.less(most, count, DType::I64), collective.axes, "reads from position " + std::to_string(root));
   }
-  mlir::Value position = positionAlong(m, collective->axes), isRoot;
+  mlir::Value position = positionAlong(m, collective.axes), isRoot;
   for (int64_t at : roots) {
     mlir::Value here = m.equal(position, m.likeInt(position, at, DType::I32));
     isRoot = isRoot ? m.logicalOr(isRoot, here) : here;
   }
+  return isRoot;
+}
+
+/// The same where `root:` is a number that the program computes, as in a loop over the devices that send in turn.
+mlir::Value isComputedRoot(CallContext &c, const Collective &collective) {
+  Operand root = Arguments(c).array("root", DType::I32);
+  if (!root)
+    return {};
+  if (root.rank() != 0 || !isInteger(root.dtype)) {
+    c.e.error(Code::E0520, c.rangeOf("root"), spelt(c) + ": `root:` must be an integer, got " + shown(c, root));
+    return {};
+  }
+  for (mlir::StringAttr axis : c.e.varyOf(root.ssa))
+    if (contains(collective.set, axis.getValue())) {
+      Report report = c.e.error(Code::E0520, c.rangeOf("root"),
+                                spelt(c) + ": `root:` must be the same everywhere along \"" + axis.str() +
+                                    "\", but this one differs");
+      c.e.noteVariance(report, root.ssa, axis.getValue());
+      return {};
+    }
+  Emit m(c);
+  mlir::Value wide = m.convert(root.ssa, root.dtype, DType::I64);
+  SmallVector<mlir::Value, 2> bounds = {wide,
+                                        m.sizeScalar(productOf(c.e, collective.attributes(&c.e.context)), DType::I64)};
+  m.unifyVary(bounds);
+  mlir::Value exists = m.logicalAnd(m.lessEqual(m.likeInt(bounds[0], 0, DType::I64), bounds[0], DType::I64),
+                                    m.less(bounds[0], bounds[1], DType::I64));
+  assertPosition(c, exists, collective.axes, "reads from a position");
+  SmallVector<mlir::Value, 2> positions = {positionAlong(m, collective.axes), m.convert(wide, DType::I64, DType::I32)};
+  m.unifyVary(positions);
+  return m.equal(positions[0], positions[1]);
+}
+
+/// pbroadcast(x, a, root:): the root's value, as the sum of it and of zeros from the others. The zero of floats is -0,
+/// which leaves every value as it is.
+Value broadcastFrom(CallContext &c) {
+  auto collective = readCollective(c, c["x"]);
+  if (!collective)
+    return Value::error();
+  const Value &given = c["root"];
+  // Groups name their members by literals, and so does their root.
+  const auto *size = given ? given.as<SizeValue>() : nullptr;
+  bool isComputed =
+      !collective->groups && ((given && given.is(ValueKind::Array)) || (size && !size->polynomial.constant()));
+  mlir::Value isRoot;
+  if (isComputed)
+    isRoot = isComputedRoot(c, *collective);
+  else if (auto root = given ? Arguments(c).integer(given, "`root:`") : std::optional<int64_t>(0))
+    isRoot = isLiteralRoot(c, *collective, *root);
+  if (!isRoot)
+    return Value::error();
+  Emit m(c);
   SmallVector<mlir::Value, 4> values;
   SmallVector<VarySet, 4> axesOf;
   for (const Operand &operand : collective->leaves) {
@@ -156,8 +204,8 @@ Value assertSame(CallContext &c) {
     for (int64_t i = 0; i < operand.rank(); ++i)
       dims.push_back(i);
     mlir::Value condition = m.reduce(ReductionKind::And, same, dims);
-    std::string message = "'" + c.e.sourceText(operand.range) + "' differs between the devices of \"" +
-                          llvm::join(collective->axes, "\", \"") + "\"";
+    std::string message = "'" + c.e.sourceText(operand.range) + "' differs between the " +
+                          membersOf(c, collective->axes) + " of " + quotedAxes(collective->axes);
     AssertOp::create(m.builder, m.loc, condition, m.builder.getStringAttr(message));
     results.push_back(m.convert(most, dtype, operand.dtype));
   }
@@ -168,7 +216,7 @@ Value axisSize(CallContext &c) {
   auto axes = readMeshAxes(c.e, c["axis"], c.range, "`axis_size`");
   if (!axes)
     return Value::error();
-  return Value::size(productOf(axisAttributes(&c.e.context, *axes)), c.range);
+  return Value::size(productOf(c.e, axisAttributes(&c.e.context, *axes)), c.range);
 }
 
 Value pvary(CallContext &c) {

@@ -11,19 +11,18 @@ using llvm::StringRef;
 //===--- The whole --------------------------------------------------------------------------------------------===//
 
 Value MapBuilder::run(ArrayRef<Value> arguments) {
-  const auto &function = *request.function.as<FunctionValue>();
   for (const MeshContext &outer : e.meshes)
     if (!outer.isVmap && !outer.open) {
-      e.error(Code::E0701, range, "a pmap within a pmap: expected a second axis of the outer mesh, or vmap")
-          .note(outer.range, "the outer pmap is here");
+      e.error(Code::E0701, range, "a " + request.name + " within a " + outer.madeBy + ": expected a second axis of the outer mesh, or vmap")
+          .note(outer.range, "the outer " + outer.madeBy + " is here");
       return Value::error();
     }
   for (const MeshContext &outer : e.meshes)
     for (const std::string &axis : outer.axes)
       if (mesh.has(axis)) {
         e.error(Code::E0732, request.range,
-                "expected axes of its own for this pmap, got \"" + axis + "\", which is already an axis here")
-            .note(outer.range, "by the vmap around it");
+                "expected axes of its own for this " + request.name + ", got \"" + axis + "\", which is already an axis here")
+            .note(outer.range, "by the " + outer.madeBy + " around it");
         return Value::error();
       }
   if (!adoptMeshOfInputs(arguments))
@@ -36,19 +35,14 @@ Value MapBuilder::run(ArrayRef<Value> arguments) {
   meshContext.axes = mesh.axes;
   meshContext.sizes = mesh.sizes;
   meshContext.range = request.range;
+  meshContext.madeBy = request.name;
   e.isolations.push_back({&op.getBody(), [this](const Value &value) { return captureArray(value); },
                           [this](const Size &size) { return captureSize(size); }});
 
+  size_t factsOutside = e.facts.size();
   SmallVector<Value, 8> blocks;
-  bool good = true;
-  for (auto [position, argument] : llvm::enumerate(arguments)) {
-    auto spec = specOfParameter(e, request.in, function, unsigned(position));
-    Value block = spec ? enter(argument, *spec, function.parameters[position].name) : Value::error();
-    good &= !block || !block.isError();
-    blocks.push_back(block);
-    if (!spec)
-      break;
-  }
+  decltype(meshContext.evenSizes) evenSizes;
+  bool good = enter(arguments, blocks);
   Value result = Value::error();
   if (good) {
     e.meshes.push_back(meshContext);
@@ -58,14 +52,28 @@ Value MapBuilder::run(ArrayRef<Value> arguments) {
       if (good)
         YieldOp::create(e.builder, e.loc(range), yielded);
     });
+    evenSizes = std::move(e.meshes.back().evenSizes);
     e.meshes.pop_back();
   }
   e.isolations.pop_back();
+  e.facts.truncate(factsOutside);
   if (!good) {
     op.erase();
     return Value::error();
   }
 
+  // Where a collective needs blocks of one size, ragged ones are no way out.
+  for (SizeArgAttr &argument : sizeArgs) {
+    const LocalSize &local = locals[argument.getSymbol().str()];
+    Size block = Size::exactQuotient(local.global, mesh.outerProduct(local.axes));
+    const auto *needed = llvm::find_if(evenSizes, [&](const auto &pair) {
+      return pair.first.symbols().count(argument.getSymbol().str()) || (local.global.constant() && pair.first == block);
+    });
+    if (!local.axes.empty() && needed != evenSizes.end())
+      argument = SizeArgAttr::get(context(), argument.getSymbol(), argument.getAxes(), argument.getRagged(),
+                                  e.builder.getStringAttr(argument.getLabel().getValue() + " | " + needed->second +
+                                                          " needs blocks of one size"));
+  }
   mlir::OpBuilder::InsertionGuard guard(e.builder);
   e.builder.setInsertionPoint(op);
   SmallVector<mlir::Type, 8> blockTypes;
@@ -175,6 +183,7 @@ Value mapBuiltin(CallContext &c) {
   for (StringRef name : {"in", "out", "axis", "mesh", "devices"})
     if (c.has(name) && c[name].isError())
       return Value::error();
+  request.name = c.builtin.name;
   request.in = c["in"];
   request.out = c["out"];
   request.range = c.range;

@@ -15,7 +15,8 @@ struct MapRequest {
   Value in, out;
   Mesh mesh;
   bool ragged = false;
-  SourceRange range; // of the `pmap(...)` itself
+  SourceRange range;         // of the `pmap(...)` itself
+  std::string name = "pmap"; // what the program called
 };
 
 /// A size inside the map and what it is outside.
@@ -23,6 +24,13 @@ struct LocalSize {
   Size global;
   AxisNames axes; // empty: the same on every device
   bool ragged = false;
+};
+
+/// A leaf of an argument, and how it enters.
+struct LeafPlan {
+  Value leaf; // as an array where it has a spec
+  std::optional<Spec> how; // nothing for what is the same everywhere and no array
+  std::string subject;
 };
 
 class MapBuilder {
@@ -33,12 +41,18 @@ public:
 
 private:
   bool adoptMeshOfInputs(llvm::ArrayRef<Value> arguments);
-  Value enter(const Value &argument, const Value &spec, const std::string &name);
-  Value enterLeaf(const Value &leaf, const Value &spec, const std::string &subject);
+  bool enter(llvm::ArrayRef<Value> arguments, llvm::SmallVectorImpl<Value> &blocks);
+  bool readArgument(const Value &argument, const Value &spec, const std::string &name);
+  bool readLeaf(const Value &leaf, const Value &spec, const std::string &subject);
+  bool divides(const Size &size, const AxisNames &axes, const std::string &label, SourceRange at);
+  void cutSizes();
+  Value enterLeaf(const LeafPlan &plan);
   Value addInput(mlir::Value array, DType dtype, const Spec &spec, llvm::ArrayRef<Size> localSizes, SourceRange at,
                  bool weak);
-  Size localSize(const Size &global, const AxisNames &axes, const std::string &label, llvm::StringRef shown,
+  Size addSize(const LocalSize &size, const std::string &label, llvm::StringRef shown, SourceRange birth);
+  Size blockSize(const Size &global, const AxisNames &axes, const std::string &label, llvm::StringRef shown,
                  SourceRange birth);
+  bool solveFor(const Size &global, const Size &inside);
   Size captureSize(const Size &global);
   Value captureArray(const Value &value);
   bool bindOutside(const std::string &name);
@@ -61,7 +75,9 @@ private:
   llvm::SmallVector<mlir::Value, 4> yielded;
   llvm::SmallVector<mlir::Type, 4> resultTypes;
   llvm::SmallVector<DType, 4> resultDTypes;
+  llvm::SmallVector<LeafPlan, 8> plans;
   std::map<std::pair<std::string, std::string>, Size> localOf; // (global size, axes) to local
+  std::map<std::string, Size> solved; // symbols of the outside that the sizes of blocks determine, as the inside has them
   std::map<std::string, LocalSize> locals;                     // by local symbol
   llvm::DenseMap<mlir::Value, mlir::Value> captured;
 };

@@ -4,6 +4,7 @@
 // a literal, and what the table holds is known without the run, it is a constant and checked here; otherwise the
 // runtime checks it before anything moves.
 
+#include "compiler/Dialect/IR/FailureText.h"
 #include "compiler/Sema/ParallelCollectives.h"
 #include <set>
 
@@ -13,8 +14,6 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 
 namespace {
-
-std::string quoted(ArrayRef<std::string> axes) { return "\"" + llvm::join(axes, "\", \"") + "\""; }
 
 mlir::Value constantTable(Emit &m, ArrayRef<int32_t> destinations) {
   auto type = m.e.tensorType(DType::I32, Size(destinations.size()), {});
@@ -46,7 +45,7 @@ bool checkTable(CallContext &c, const Collective &collective, ArrayRef<int32_t> 
     std::string why;
     if (to < -1 || to >= devices)
       why = "position " + std::to_string(from) + " sends to " + std::to_string(to) + ", which is none of the " +
-            std::to_string(devices) + " devices of " + quoted(collective.axes);
+            std::to_string(devices) + " " + membersOf(c, collective.axes) + " of " + quotedAxes(collective.axes);
     else if (to >= 0 && llvm::is_contained(before, to))
       why = "positions " + std::to_string(llvm::find(before, to) - before.begin()) + " and " + std::to_string(from) +
             " both send to " + std::to_string(to);
@@ -81,7 +80,7 @@ mlir::Value tableOfPairs(CallContext &c, const Collective &collective, const Lis
         return fail(element,
                     "expected positions " +
                         (devices > 0 ? "from 0 to " + std::to_string(devices - 1) : std::string("of at least 0")) +
-                        " along " + quoted(collective.axes) + ", got " + std::to_string(position));
+                        " along " + quotedAxes(collective.axes) + ", got " + std::to_string(position));
     if (!sources.insert(positions[0]).second)
       return fail(element, "position " + std::to_string(positions[0]) + " sends twice");
     if (!destinations.insert(positions[1]).second)
@@ -96,14 +95,12 @@ mlir::Value tableOfPairs(CallContext &c, const Collective &collective, const Lis
     return constantTable(m, table);
   }
   // The runtime sees where values go, and would not miss a sender that is no device.
-  Size count = productOf(collective.attributes(&c.e.context));
+  Size count = productOf(c.e, collective.attributes(&c.e.context));
   mlir::Value position = m.iota(DType::I32, count, 0), table = m.likeInt(position, -1, DType::I32);
   for (auto [from, to] : pairs) {
     mlir::Value most = c.e.constantInt(from, DType::I32, c.range);
     mlir::Value exists = m.less(most, m.sizeScalar(count, DType::I32), DType::I32);
-    AssertOp::create(m.builder, m.loc, exists,
-                     m.builder.getStringAttr(spelt(c) + " sends from position " + std::to_string(from) +
-                                             ", which is no device of " + quoted(collective.axes)));
+    assertPosition(c, exists, collective.axes, "sends from position " + std::to_string(from));
     table = m.select(m.equal(position, m.likeInt(position, from, DType::I32)), m.likeInt(table, to, DType::I32), table);
   }
   return table;
@@ -141,12 +138,12 @@ mlir::Value tableOfFunction(CallContext &c, const Collective &collective, const 
       return checkTable(c, collective, table, function.range()) ? constantTable(m, table) : mlir::Value();
   }
   // As the comprehension `[for i in axis_size(a): f(i)]`.
-  Size count = productOf(collective.attributes(&c.e.context));
+  Size count = productOf(c.e, collective.attributes(&c.e.context));
   mlir::Value bound = c.e.indexOf(count, c.range);
   mlir::Operation *container = c.e.scratch(c.range);
   mlir::Region &region = container->getRegion(0);
   mlir::Block &block = region.emplaceBlock();
-  SizeSymbol &symbol = c.e.newSymbol("i", c.range, "a position along " + quoted(collective.axes));
+  SizeSymbol &symbol = c.e.newSymbol("i", c.range, "a position along " + quotedAxes(collective.axes));
   symbol.ssa = block.addArgument(m.builder.getIndexType(), m.loc);
   symbol.low = Size(0);
   symbol.high = count;
@@ -207,7 +204,7 @@ mlir::Value tableOfShift(Emit &m, CallContext &c, const Collective &collective, 
     }
     return constantTable(m, table);
   }
-  Size count = productOf(collective.attributes(&c.e.context));
+  Size count = productOf(c.e, collective.attributes(&c.e.context));
   mlir::Value position = m.iota(DType::I32, count, 0), step = c.e.tensorOf(by, DType::I64);
   if (!step)
     return {};
@@ -245,22 +242,29 @@ mlir::Value readFill(CallContext &c, const Operand &operand, const Value &fill) 
   return scalar;
 }
 
-mlir::Value send(Emit &m, const Collective &collective, mlir::Value x, mlir::Value table, mlir::Value fill) {
+/// `place` is m's, or says more of what may fail there.
+mlir::Value send(Emit &m, mlir::Location place, const Collective &collective, mlir::Value x, mlir::Value table,
+                 mlir::Value fill) {
   auto axes = collective.attributes(&m.e.context);
   auto type = mlir::cast<mlir::RankedTensorType>(x.getType());
   VarySet vary = unionOf(unionOf(m.e.varyOf(x), collective.set), unionOf(m.e.varyOf(table), m.e.varyOf(fill)));
-  return PermuteOp::create(m.builder, m.loc, withVary(type, vary), x, table, fill,
+  return PermuteOp::create(m.builder, place, withVary(type, vary), x, table, fill,
                            m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())));
 }
 
 Value sendLeaves(CallContext &c, const Collective &collective, mlir::Value table, const Value &fill) {
   Emit m(c);
+  // The rows of a vmap are sent by way of a table of them, whose index is one more than the position.
+  mlir::Location place = toldAs(m.loc, "E1124",
+                                spelt(c) + " over " + quotedAxes(collective.axes) +
+                                    " sends to position {a-1}, which is none of the {c-1} " +
+                                    membersOf(c, collective.axes));
   SmallVector<mlir::Value, 4> results;
   for (const Operand &operand : collective.leaves) {
     mlir::Value scalar = readFill(c, operand, fill);
     if (!scalar)
       return Value::error();
-    results.push_back(send(m, collective, operand.ssa, table, scalar));
+    results.push_back(send(m, place, collective, operand.ssa, table, scalar));
   }
   return finishCollective(c, c["x"], results, collective);
 }
@@ -343,8 +347,14 @@ Value halo(CallContext &c) {
       return c.e.error(Code::E0520, c.rangeOf("width"),
                        "`halo`: a neighbour gives at most its own " + c.e.render(rows) +
                            " rows, got `width: " + c.e.render(*width) + "`");
-    mlir::Value before = send(m, *collective, m.slice(x, *dim, rows - *width, *width), ahead, fill);
-    mlir::Value after = send(m, *collective, m.slice(x, *dim, Size(0), *width), back, fill);
+    // A width that only the run knows shows to be too large in one of the two slices.
+    Emit told(c);
+    told.loc = toldAs(m.loc, "E1104",
+                      "`halo` over " + quotedAxes(collective->axes) + ": expected a `width:` of at most {c}, the size of "
+                      "dimension " + llvm::Twine(*dim) + " of '" + c.e.sourceText(operand.range) + "' in each " +
+                          (membersOf(c, collective->axes) == "rows" ? "row" : "device's block") + ", got {b-a}");
+    mlir::Value before = send(m, m.loc, *collective, told.slice(x, *dim, rows - *width, *width), ahead, fill);
+    mlir::Value after = send(m, m.loc, *collective, told.slice(x, *dim, Size(0), *width), back, fill);
     if (clamp) {
       SmallVector<Size> margin = sizes;
       margin[*dim] = *width;
@@ -356,9 +366,9 @@ Value halo(CallContext &c) {
         m.unifyVary(parts);
         return m.select(parts[0], parts[1], parts[2]);
       };
-      Size last = productOf(collective->attributes(&c.e.context)) - Size(1);
+      Size end = productOf(c.e, collective->attributes(&c.e.context)) - Size(1);
       before = unless(m.equal(position, m.likeInt(position, 0, DType::I32)), Size(0), before);
-      after = unless(m.equal(position, m.sizeLike(position, last, DType::I32)), rows - Size(1), after);
+      after = unless(m.equal(position, m.sizeLike(position, end, DType::I32)), rows - Size(1), after);
     }
     results.push_back(m.concat({before, x, after}, *dim));
   }

@@ -1,6 +1,9 @@
 // Reading collectives, and the fused op (C3, C4, V6, V10).
 
+#include "compiler/Dialect/IR/FailureText.h"
+#include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Sema/ParallelCollectives.h"
+#include "llvm/ADT/StringMap.h"
 #include <set>
 
 using namespace pmap;
@@ -11,29 +14,87 @@ using llvm::StringRef;
 
 std::string sema::spelt(CallContext &c) { return "`" + c.builtin.name + "`"; }
 
-Size sema::productOf(ArrayRef<mlir::StringAttr> axes) {
-  Size product(1);
-  for (mlir::StringAttr axis : axes)
-    product *= Size::axis(axis.getValue());
-  return product;
+Size sema::productOf(Elaborator &e, ArrayRef<mlir::StringAttr> axes) {
+  return devicesAlong(e.builder.getInsertionBlock(), axes);
 }
 
 int64_t sema::literalDevices(CallContext &c, ArrayRef<std::string> axes) {
-  int64_t devices = 1;
+  return productOf(c.e, axisAttributes(&c.e.context, axes)).constant().value_or(-1);
+}
+
+AxisNames sema::inMeshOrder(Elaborator &e, ArrayRef<std::string> axes) {
+  AxisNames ordered;
+  for (const MeshContext &mesh : e.meshes)
+    llvm::copy_if(mesh.axes, std::back_inserter(ordered),
+                  [&](const std::string &axis) { return llvm::is_contained(axes, axis); });
+  return ordered.size() == axes.size() ? ordered : AxisNames(axes);
+}
+
+std::string sema::membersOf(CallContext &c, ArrayRef<std::string> axes) {
+  bool rows = false, devices = false;
   for (const std::string &axis : axes) {
-    int64_t found = -1;
-    for (const MeshContext &mesh : c.e.meshes)
-      for (auto [name, size] : llvm::zip(mesh.axes, mesh.sizes))
-        if (name == axis && !mesh.open)
-          found = size;
-    devices = found < 0 || devices < 0 ? -1 : devices * found;
+    bool isRows = llvm::any_of(
+        c.e.meshes, [&](const MeshContext &mesh) { return mesh.isVmap && llvm::is_contained(mesh.axes, axis); });
+    (isRows ? rows : devices) = true;
   }
-  return devices;
+  return rows && devices ? "devices and rows" : rows ? "rows" : "devices";
+}
+
+std::string sema::quotedAxes(ArrayRef<std::string> axes) { return "\"" + llvm::join(axes, "\", \"") + "\""; }
+
+void sema::assertPosition(CallContext &c, mlir::Value exists, ArrayRef<std::string> axes, const std::string &what) {
+  std::string text = spelt(c) + " " + what + ", which is none of the " + membersOf(c, axes) + " of " + quotedAxes(axes);
+  AssertOp::create(c.e.builder, toldAs(c.e.loc(c.range), "E1124", text), exists, text);
 }
 
 namespace {
 
-/// `groups: [[0, 2], [1, 3]]`: the positions along one axis, each in one group (C3).
+/// Axes in the order of the mesh, and the positions of the groups counted along them so, whatever order the program
+/// named the axes in: devices then combine in the order of their ranks (C1). `count` positions are named.
+bool countAsMesh(CallContext &c, Collective &collective, llvm::MutableArrayRef<SmallVector<int64_t>> groups,
+                 int64_t count) {
+  AxisNames ordered = inMeshOrder(c.e, collective.axes);
+  llvm::StringMap<int64_t> sizes;
+  int64_t literal = 1, unknown = 0;
+  for (const std::string &axis : ordered) {
+    sizes[axis] = literalDevices(c, axis);
+    unknown += sizes[axis] < 0;
+    literal *= std::max<int64_t>(sizes[axis], 1);
+  }
+  auto fail = [&](const std::string &why) {
+    c.e.error(Code::E0720, c["groups"].range(), "`groups:` " + why);
+    return false;
+  };
+  if (unknown == 1 && count % literal != 0)
+    return fail("must name a multiple of " + std::to_string(literal) + " " + membersOf(c, ordered) + " of " +
+                quotedAxes(collective.axes) + ", got " + std::to_string(count));
+  if (unknown > 1 && ordered != collective.axes)
+    return fail("over axes whose sizes only the run knows count along them in the order of the mesh: expected " +
+                quotedAxes(ordered) + ", got " + quotedAxes(collective.axes));
+  for (auto &entry : sizes)
+    if (entry.second < 0)
+      entry.second = count / literal;
+  SmallVector<mlir::Attribute, 4> attributes;
+  for (SmallVector<int64_t> &group : groups) {
+    for (int64_t &position : group) {
+      if (ordered == collective.axes)
+        continue;
+      llvm::StringMap<int64_t> at;
+      for (const std::string &axis : llvm::reverse(collective.axes)) {
+        at[axis] = position % sizes[axis];
+        position /= sizes[axis];
+      }
+      for (const std::string &axis : ordered)
+        position = position * sizes[axis] + at[axis];
+    }
+    attributes.push_back(c.e.builder.getDenseI64ArrayAttr(group));
+  }
+  collective.axes = ordered;
+  collective.groups = c.e.builder.getArrayAttr(attributes);
+  return true;
+}
+
+/// `groups: [[0, 2], [1, 3]]`: the positions along the axes, major first, each in one group (C3).
 bool readGroups(CallContext &c, Collective &collective, GroupSizes sizes) {
   bool takesGroups = llvm::any_of(c.builtin.parameters, [](const Parameter &p) { return p.name == "groups"; });
   if (!takesGroups || !c.has("groups"))
@@ -45,44 +106,47 @@ bool readGroups(CallContext &c, Collective &collective, GroupSizes sizes) {
   };
   if (groups.isError())
     return false;
-  if (collective.axes.size() != 1)
-    return fail(groups.range(),
-                "divide the devices of one axis, got " + std::to_string(collective.axes.size()) + " axes");
+  const std::string expected = "must be lists of positions, as in [[0, 2], [1, 3]], got ";
   const auto *lists = groups.as<ListValue>();
   if (!lists || lists->elements.empty())
-    return fail(groups.range(), "must be lists of positions, as in [[0, 2], [1, 3]], got " + describeKind(groups));
-  SmallVector<mlir::Attribute, 4> attributes;
+    return fail(groups.range(), expected + describeKind(groups));
+  SmallVector<SmallVector<int64_t>, 4> positions;
   std::set<int64_t> seen;
   size_t width = 0;
   for (const Value &list : lists->elements) {
     const auto *members = list.as<ListValue>();
     if (!members || members->elements.empty())
-      return fail(list.range(), "must be lists of positions, as in [[0, 2], [1, 3]], got " + describeKind(list));
-    SmallVector<int64_t, 4> positions;
+      return fail(list.range(), expected + describeKind(list));
+    SmallVector<int64_t> &group = positions.emplace_back();
     for (const Value &member : members->elements) {
       const auto *literal = member.as<IntValue>();
       if (!literal || literal->value < 0)
-        return fail(member.range(), "hold literal positions of at least 0");
+        return fail(member.range(), "hold literal positions of at least 0, got " + c.e.sourceText(member.range()));
       if (!seen.insert(literal->value).second)
         return fail(member.range(), "name position " + std::to_string(literal->value) + " twice");
-      positions.push_back(literal->value);
+      group.push_back(literal->value);
     }
-    if (width && positions.size() != width && sizes == GroupSizes::Equal)
+    if (width && group.size() != width && sizes == GroupSizes::Equal)
       return fail(list.range(), "of " + spelt(c) +
                                     " must be of one size, because its result's size depends on it: expected " +
                                     std::to_string(width) + (width == 1 ? " position" : " positions") + ", got " +
-                                    std::to_string(positions.size()));
-    width = positions.size();
-    attributes.push_back(c.e.builder.getDenseI64ArrayAttr(positions));
+                                    std::to_string(group.size()));
+    width = group.size();
   }
   // The positions from 0 to the largest, each once, and all devices where their number is literal.
   int64_t devices = literalDevices(c, collective.axes);
-  int64_t expected = devices > 0 ? devices : *seen.rbegin() + 1;
-  if (int64_t(seen.size()) != expected || *seen.rbegin() != expected - 1)
-    return fail(groups.range(), "must cover each of " + std::to_string(expected) + " devices once, got " +
-                                    std::to_string(seen.size()) + " positions");
-  collective.groups = c.e.builder.getArrayAttr(attributes);
-  return true;
+  int64_t count = devices > 0 ? devices : *seen.rbegin() + 1;
+  if (int64_t(seen.size()) != count || *seen.rbegin() != count - 1) {
+    std::string members = membersOf(c, collective.axes);
+    std::string got = "position " + std::to_string(*seen.rbegin()) + ", which is none of them";
+    for (int64_t position = 0; position < count && *seen.rbegin() < count; ++position)
+      if (!seen.count(position)) {
+        got = "no group with position " + std::to_string(position);
+        break;
+      }
+    return fail(groups.range(), "must name each of " + std::to_string(count) + " " + members + " once, got " + got);
+  }
+  return countAsMesh(c, collective, positions, count);
 }
 
 } // namespace
@@ -118,8 +182,16 @@ std::optional<Collective> sema::readCollective(CallContext &c, const Value &valu
                                         c.e.renderArray(operand.dtype, c.e.sizesOf(operand.ssa)) + " the size " +
                                         c.e.render(size) + " varies");
           c.e.noteBirths(report, size);
+          report.note({}, "leave `ragged: true` out, and the size must divide; or first reduce that dimension, as in "
+                          "sum(…, axis: 0)");
           return std::nullopt;
         }
+    // Ragged blocks are then no way out for a size that does not divide (P3).
+    for (MeshContext &mesh : c.e.meshes)
+      if (llvm::any_of(mesh.axes, [&](const std::string &axis) { return contains(result.set, axis); }))
+        for (const Size &size : c.e.sizesOf(operand.ssa))
+          if (!size.constant())
+            mesh.evenSizes.push_back({size, spelt(c)});
     result.leaves.push_back(operand);
     result.missing.push_back(differenceOf(result.set, c.e.varyOf(operand.ssa)));
   }
@@ -130,6 +202,13 @@ std::optional<Collective> sema::readCollective(CallContext &c, const Value &valu
     for (Operand &operand : result.leaves)
       operand.ssa = c.e.widen(operand.ssa, result.set);
   return result;
+}
+
+static AxisNames namesOf(ArrayRef<mlir::StringAttr> axes) {
+  AxisNames names;
+  for (mlir::StringAttr axis : axes)
+    names.push_back(axis.str());
+  return names;
 }
 
 void sema::allReduce(CallContext &c, ReductionKind kind, llvm::SmallVectorImpl<mlir::Value> &values,
@@ -148,7 +227,11 @@ void sema::allReduce(CallContext &c, ReductionKind kind, llvm::SmallVectorImpl<m
         places.push_back(k);
         done[k] = true;
       }
-    auto op = AllReduceOp::create(m.builder, m.loc, kind, mlir::ValueRange(together), ArrayRef(axesOf[i]), groups);
+    // Positions in groups count along the axes in the order of the mesh.
+    SmallVector<mlir::StringAttr, 2> over(axesOf[i]);
+    if (groups)
+      over = axisAttributes(&c.e.context, inMeshOrder(c.e, namesOf(over)));
+    auto op = AllReduceOp::create(m.builder, m.loc, kind, mlir::ValueRange(together), over, groups);
     for (auto [place, result] : llvm::zip(places, op.getResults()))
       values[place] = result;
   }

@@ -1,6 +1,7 @@
 // Values that live split over devices, outside of any pmap (P5, P6): shard, shards, to_shards, gather, to_device,
 // num_devices.
 
+#include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Sema/Parallel.h"
 
 using namespace pmap;
@@ -162,7 +163,7 @@ Value numDevices(CallContext &c) {
     if (!mesh.isVmap && !mesh.open) {
       Size product(1);
       for (const std::string &axis : mesh.axes)
-        product *= Size::axis(axis);
+        product *= axisSizeIn(c.e.builder.getInsertionBlock(), axis);
       return Value::size(product, c.range);
     }
   return Value::size(Size::axis("devices"), c.range);

@@ -1,4 +1,5 @@
 // Types as the user writes them: what they name, what sizes they bind, and whether a value fits.
+#include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Elaborator.h"
 #include "compiler/Sema/ForeignNames.h"
@@ -178,7 +179,7 @@ std::optional<Size> Elaborator::sizeInType(const ast::Expr &e, const TypeContext
     }
     if (callee == "axis_size" && call->args.size() == 1)
       if (const auto *axis = dyn_cast<ast::StringExpr>(call->args[0].value.get()))
-        return Size::axis(axis->value);
+        return axisSizeIn(builder.getInsertionBlock(), axis->value);
   }
   return fail("expected a size, got '" + sourceText(e.range) + "'");
 }

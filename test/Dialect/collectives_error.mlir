@@ -10,7 +10,7 @@ func.func @all_gather_4(%x: tensor<2xf32, #pmap.layout<["2"], ["a"]>>) {
 
 // -----
 func.func @all_gather_5(%x: tensor<2xf32, #pmap.layout<["2"], ["a"]>>) {
-  // expected-error @+1 {{(all_gather-5) groups of one size partition the positions of one axis (C3)}}
+  // expected-error @+1 {{(all_gather-5) groups of one size partition the positions along the axes (C3)}}
   %0 = pmap.all_gather %x over ["a"] dim 0 tiled groups [array<i64: 0>, array<i64: 1, 2>]
     : tensor<2xf32, #pmap.layout<["2"], ["a"]>> -> tensor<2xf32, #pmap.layout<["2"], ["a"]>>
   return
@@ -57,7 +57,7 @@ func.func @reduce_scatter_4(%x: tensor<4xf32, #pmap.layout<["4"], ["a"]>>) {
 
 // -----
 func.func @reduce_scatter_5(%x: tensor<4xf32, #pmap.layout<["4"], ["a"]>>) {
-  // expected-error @+1 {{(reduce_scatter-5) groups of one size partition the positions of one axis (C3)}}
+  // expected-error @+1 {{(reduce_scatter-5) groups of one size partition the positions along the axes (C3)}}
   %0 = pmap.reduce_scatter %x over ["a"] dim 0 groups [array<i64: 0, 1>, array<i64: 1, 2>]
     : tensor<4xf32, #pmap.layout<["4"], ["a"]>> -> tensor<2xf32, #pmap.layout<["2"], ["a"]>>
   return
@@ -102,8 +102,8 @@ func.func @all_to_all_4(%x: tensor<4xf32>) {
 
 // -----
 func.func @all_to_all_5(%x: tensor<4xf32>) {
-  // expected-error @+1 {{(all_to_all-5) groups of one size partition the positions of one axis (C3)}}
-  %0 = pmap.all_to_all %x over ["a", "b"] split 0 concat 0 groups [array<i64: 0, 1>]
+  // expected-error @+1 {{(all_to_all-5) groups of one size partition the positions along the axes (C3)}}
+  %0 = pmap.all_to_all %x over ["a", "b"] split 0 concat 0 groups [array<i64: 0, 1>, array<i64: 1, 2>]
     : tensor<4xf32> -> tensor<4xf32, #pmap.layout<["4"], ["a", "b"]>>
   return
 }

@@ -184,7 +184,7 @@ func.func @all_reduce_4_groups(%x: tensor<f32, #pmap.layout<[], ["a"]>>) {
 
 // -----
 func.func @all_reduce_5(%x: tensor<f32, #pmap.layout<[], ["a"]>>) {
-  // expected-error @+1 {{(all_reduce-5) groups partition the positions of one axis (C3)}}
+  // expected-error @+1 {{(all_reduce-5) groups partition the positions along the axes (C3)}}
   %0 = pmap.all_reduce sum (%x) over ["a"] groups [array<i64: 0, 1>, array<i64: 1, 3>]
     : (tensor<f32, #pmap.layout<[], ["a"]>>) -> tensor<f32, #pmap.layout<[], ["a"]>>
   return

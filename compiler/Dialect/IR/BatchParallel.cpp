@@ -1,6 +1,8 @@
 // Batching rules of the parallel ops (P8). A collective over the vmapped axis is computed over the rows, and over mesh
 // axes it is done for all rows in one.
 #include "compiler/Dialect/IR/Batching.h"
+#include "compiler/Dialect/IR/FailureText.h"
+#include "compiler/Dialect/IR/Infer.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -30,11 +32,8 @@ struct AxesAround {
   }
 };
 
-Size devicesAlong(ArrayRef<StringAttr> axes) {
-  Size devices(1);
-  for (StringAttr axis : axes)
-    devices *= Size::axis(axis.getValue());
-  return devices;
+Size devicesAlong(OpBuilder &builder, ArrayRef<StringAttr> axes) {
+  return pmap::devicesAlong(builder.getInsertionBlock(), axes);
 }
 
 ArrayAttr namesOf(OpBuilder &builder, ArrayRef<StringAttr> axes) {
@@ -69,7 +68,8 @@ Value inGroups(OpBuilder &builder, Location loc, ArrayAttr groups, Value rows, f
   };
   Size count = sizeOf(rows.getType(), 0);
   Size total(static_cast<int64_t>(order.size()));
-  Value all = CastOp::create(builder, loc, withCount(rows, total), rows);
+  Value all = CastOp::create(builder, toldAs(loc, "E1123", "`groups:` name {a} rows, and there are {b}"),
+                             withCount(rows, total), rows);
   for (auto group : groups.getAsRange<DenseI64ArrayAttr>()) {
     Value members = GatherOp::create(builder, loc, all, positions(builder, loc, group.asArrayRef(), all), 0);
     parts.push_back(each(members));
@@ -80,6 +80,54 @@ Value inGroups(OpBuilder &builder, Location loc, ArrayAttr groups, Value rows, f
     back[position] = i;
   Value inOrder = GatherOp::create(builder, loc, joined, positions(builder, loc, back, joined), 0);
   return CastOp::create(builder, loc, withCount(inOrder, count), inOrder);
+}
+
+// The values of all positions along the axes, major first.
+Value gatherAll(OpBuilder &builder, Location loc, Value rows, const AxesAround &axes) {
+  int64_t merged = 1;
+  auto gather = [&](ArrayRef<StringAttr> over, int64_t dim) {
+    if (over.empty())
+      return;
+    rows = AllGatherOp::create(builder, loc, rows, over, dim, /*tiled=*/false);
+    ++merged;
+  };
+  gather(axes.after, 1);
+  gather(axes.before, 0);
+  return merged == 1 ? rows : mergeDims(builder, loc, rows, 0, merged);
+}
+
+// The positions of this device's rows.
+Value ownPositions(OpBuilder &builder, Location loc, const Batch &batch, const AxesAround &axes) {
+  Axes others = sorted(axes.others());
+  RankedTensorType type = makeTensorType(builder.getI32Type(), batch.size, others);
+  auto add = [&](Value a, Value b) -> Value { return arith::AddIOp::create(builder, loc, a, b); };
+  auto times = [&](Value a, const Size &size) -> Value {
+    return arith::MulIOp::create(builder, loc, a, splatIndex(builder, loc, type, indexOf(builder, loc, size)));
+  };
+  auto indexAlong = [&](StringAttr axis) {
+    Value index = widened(builder, loc, AxisIndexOp::create(builder, loc, axis.getValue()), others);
+    return splatScalar(builder, loc, type, index);
+  };
+  Value position = splat(builder, loc, type, 0);
+  for (StringAttr axis : axes.before)
+    position = add(times(position, devicesAlong(builder, axis)), indexAlong(axis));
+  position = add(times(position, batch.size), IotaOp::create(builder, loc, type, 0));
+  for (StringAttr axis : axes.after)
+    position = add(times(position, devicesAlong(builder, axis)), indexAlong(axis));
+  return position;
+}
+
+// The same over mesh axes as well: every device has all values, computes all groups, and takes what its rows get.
+Value inGroups(OpBuilder &builder, Location loc, const Batch &batch, const AxesAround &axes, ArrayAttr groups,
+               Value rows, function_ref<Value(Value)> each) {
+  Axes others = sorted(axes.others());
+  if (others.empty())
+    return inGroups(builder, loc, groups, rows, each);
+  Value all = gatherAll(builder, loc, widened(builder, loc, rows, others), axes);
+  Value results = inGroups(builder, loc, groups, all, each);
+  Axes vary = unionOf(varyOf(results.getType()), others);
+  Value mine = widened(builder, loc, ownPositions(builder, loc, batch, axes), vary);
+  return GatherOp::create(builder, loc, widened(builder, loc, results, vary), mine, 0);
 }
 
 // Groups that do not name each of 0 to n-1 once have no order to come back to.
@@ -93,7 +141,8 @@ bool coverEachOnce(ArrayAttr groups) {
 
 } // namespace
 
-//===- widen, axis_index --------------------------------------------------------------------------------------------===//
+//===- widen, axis_index
+//--------------------------------------------------------------------------------------------===//
 
 LogicalResult WidenOp::batch(OpBuilder &builder, const Batch &batch, ArrayRef<Value> operands, Results &results) {
   Axes others = differenceOf(varyOf(getType()), batch.axis);
@@ -112,7 +161,8 @@ LogicalResult AxisIndexOp::batch(OpBuilder &builder, const Batch &batch, ArrayRe
   return success();
 }
 
-//===- all_reduce, all_gather ---------------------------------------------------------------------------------------===//
+//===- all_reduce, all_gather
+//---------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -129,8 +179,7 @@ Value meanOverRows(OpBuilder &builder, Location loc, Value rows) {
 }
 
 Value reduceRows(OpBuilder &builder, Location loc, ReductionKind kind, Value rows) {
-  return kind == ReductionKind::Mean ? meanOverRows(builder, loc, rows)
-                                     : ReduceOp::create(builder, loc, kind, rows, 0);
+  return kind == ReductionKind::Mean ? meanOverRows(builder, loc, rows) : ReduceOp::create(builder, loc, kind, rows, 0);
 }
 
 } // namespace
@@ -143,9 +192,10 @@ LogicalResult AllReduceOp::batch(OpBuilder &builder, const Batch &batch, ArrayRe
     if (!coverEachOnce(*getGroups()))
       return failure();
     for (auto [input, value] : llvm::zip_equal(getInputs(), values))
-      value = inGroups(builder, loc, *getGroups(), rowsOf(builder, loc, batch, input, value), [&](Value rows) {
-        return repeatRow(builder, loc, reduceRows(builder, loc, getKind(), rows), sizeOf(rows.getType(), 0));
-      });
+      value =
+          inGroups(builder, loc, batch, axes, *getGroups(), rowsOf(builder, loc, batch, input, value), [&](Value rows) {
+            return repeatRow(builder, loc, reduceRows(builder, loc, getKind(), rows), sizeOf(rows.getType(), 0));
+          });
     llvm::append_range(results, values);
     return success();
   }
@@ -184,7 +234,7 @@ LogicalResult AllGatherOp::batch(OpBuilder &builder, const Batch &batch, ArrayRe
   if (getGroups() && !coverEachOnce(*getGroups()))
     return failure();
   if (getGroups()) {
-    results.push_back(inGroups(builder, loc, *getGroups(), rows, [&](Value members) {
+    results.push_back(inGroups(builder, loc, batch, axes, *getGroups(), rows, [&](Value members) {
       Value stacked = moveDim(builder, loc, members, 0, dim);
       stacked = getTiled() ? mergeDims(builder, loc, stacked, dim, 2) : stacked;
       return repeatRow(builder, loc, stacked, sizeOf(members.getType(), 0));
@@ -207,7 +257,8 @@ LogicalResult AllGatherOp::batch(OpBuilder &builder, const Batch &batch, ArrayRe
   return success();
 }
 
-//===- reduce_scatter, all_to_all -----------------------------------------------------------------------------------===//
+//===- reduce_scatter, all_to_all
+//-----------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -217,7 +268,7 @@ Value scatterOver(OpBuilder &builder, Location loc, Value value, ArrayRef<String
     return value;
   RankedTensorType type = typeOf(value);
   SmallVector<Size> sizes = sizesOf(type);
-  sizes[dim] = Size::exactQuotient(sizes[dim], devicesAlong(axes));
+  sizes[dim] = Size::exactQuotient(sizes[dim], devicesAlong(builder, axes));
   RankedTensorType block = makeTensorType(type.getElementType(), sizes, unionOf(varyOf(type), sorted(axes)));
   return ReduceScatterOp::create(builder, loc, block, value, namesOf(builder, axes), builder.getI64IntegerAttr(dim),
                                  ArrayAttr());
@@ -244,13 +295,11 @@ LogicalResult ReduceScatterOp::batch(OpBuilder &builder, const Batch &batch, Arr
     return success();
   }
   Value rows = rowsOf(builder, loc, batch, getInput(), operands[0]);
-  auto sumOf = [&](Value members) -> Value {
-    return ReduceOp::create(builder, loc, ReductionKind::Sum, members, 0);
-  };
+  auto sumOf = [&](Value members) -> Value { return ReduceOp::create(builder, loc, ReductionKind::Sum, members, 0); };
   if (getGroups()) {
     if (!coverEachOnce(*getGroups()))
       return failure();
-    results.push_back(inGroups(builder, loc, *getGroups(), rows, [&](Value members) {
+    results.push_back(inGroups(builder, loc, batch, axes, *getGroups(), rows, [&](Value members) {
       return scatterRows(builder, loc, sumOf(members), sizeOf(members.getType(), 0), dim);
     }));
     return success();
@@ -274,11 +323,13 @@ Value exchangeOver(OpBuilder &builder, Location loc, Value value, ArrayRef<Strin
                             namesOf(builder, axes), along, along, ArrayAttr());
 }
 
-// The all_to_all of all rows: dimension `split` of a row is cut into pieces, numbered over the axes before the rows', the
-// rows, and the axes after; in `concat` the pieces stand in the order of their senders.
-Value exchangeRows(OpBuilder &builder, Location loc, Value rows, const AxesAround &axes, int64_t split, int64_t concat) {
+// The all_to_all of all rows: dimension `split` of a row is cut into pieces, numbered over the axes before the rows',
+// the rows, and the axes after; in `concat` the pieces stand in the order of their senders.
+Value exchangeRows(OpBuilder &builder, Location loc, Value rows, const AxesAround &axes, int64_t split,
+                   int64_t concat) {
   int64_t rank = typeOf(rows).getRank() - 1;
-  Size count = sizeOf(rows.getType(), 0), before = devicesAlong(axes.before), after = devicesAlong(axes.after);
+  Size count = sizeOf(rows.getType(), 0), before = devicesAlong(builder, axes.before),
+       after = devicesAlong(builder, axes.after);
   Size piece = Size::exactQuotient(sizeOf(rows.getType(), split + 1), before * count * after);
   // The pieces' numbers are three dimensions of their own from `place` on.
   int64_t place = split + 1;
@@ -311,14 +362,24 @@ LogicalResult AllToAllOp::batch(OpBuilder &builder, const Batch &batch, ArrayRef
     return success();
   }
   Value rows = rowsOf(builder, loc, batch, getInput(), operands[0]);
-  auto exchange = [&](Value members) { return exchangeRows(builder, loc, members, axes, split, concat); };
-  if (getGroups() && !coverEachOnce(*getGroups()))
+  auto exchange = [&](Value members, const AxesAround &over) {
+    return exchangeRows(builder, loc, members, over, split, concat);
+  };
+  if (!getGroups()) {
+    results.push_back(exchange(rows, axes));
+    return success();
+  }
+  if (!coverEachOnce(*getGroups()))
     return failure();
-  results.push_back(getGroups() ? inGroups(builder, loc, *getGroups(), rows, exchange) : exchange(rows));
+  // The members of a group are rows of one array, wherever they came from.
+  AxesAround rowsAlone(namesOf(builder, batch.axis), batch);
+  results.push_back(inGroups(builder, loc, batch, axes, *getGroups(), rows,
+                             [&](Value members) { return exchange(members, rowsAlone); }));
   return success();
 }
 
-//===- permute ------------------------------------------------------------------------------------------------------===//
+//===- permute
+//------------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -373,34 +434,21 @@ struct PermuteRows {
     Value fills = rowsOf(builder, loc, batch, op.getFill(), fill);
     Axes vary = unionOf(unionOf(varyOf(rows.getType()), varyOf(fills.getType())), varyOf(destinations.getType()));
     vary = unionOf(vary, sorted(others));
-    Value all = widened(builder, loc, gatherAll(widened(builder, loc, rows, sorted(others)), axes), vary);
+    Value all = widened(builder, loc, gatherAll(builder, loc, widened(builder, loc, rows, sorted(others)), axes), vary);
     Value senders = widened(builder, loc, sendersOf(destinations), vary);
-    Value mine = GatherOp::create(builder, loc, senders, widened(builder, loc, ownPositions(axes), vary), 0);
+    Value mine = GatherOp::create(builder, loc, senders,
+                                  widened(builder, loc, ownPositions(builder, loc, batch, axes), vary), 0);
     Value zero = integers(typeOf(mine), 0);
     Value came = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, mine, zero);
     Value value = GatherOp::create(builder, loc, all, arith::MaxSIOp::create(builder, loc, mine, zero), 0);
     return choose(came, value, widened(builder, loc, fills, vary), {0}, {0});
   }
 
-  // The values of all positions along the axes, major first.
-  Value gatherAll(Value rows, const AxesAround &axes) {
-    int64_t merged = 1;
-    auto gather = [&](ArrayRef<StringAttr> over, int64_t dim) {
-      if (over.empty())
-        return;
-      rows = AllGatherOp::create(builder, loc, rows, over, dim, /*tiled=*/false);
-      ++merged;
-    };
-    gather(axes.after, 1);
-    gather(axes.before, 0);
-    return merged == 1 ? rows : mergeDims(builder, loc, rows, 0, merged);
-  }
-
   // Who sends to each position, -1 for nobody. The table has a place more, before the others, for what goes nowhere; a
   // destination that is no position is out of the table's range, and one named twice is counted (C3).
   Value sendersOf(Value destinations) {
     RankedTensorType type = typeOf(destinations);
-    Size count = devicesAlong(op.getCollectiveAxes()).substitute("@" + batch.axis.str(), batch.size);
+    Size count = devicesAlong(builder, op.getCollectiveAxes()).substitute("@" + batch.axis.str(), batch.size);
     type = withSizes(type, count);
     // A literal number of destinations is checked against that of positions here.
     if (type != destinations.getType())
@@ -414,31 +462,10 @@ struct PermuteRows {
     };
     Value named = scattered(ReductionKind::Sum, 0, integers(type, 1));
     Value most = ReduceOp::create(builder, loc, ReductionKind::Max, named, 0);
-    Value once =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, most, integers(typeOf(most), 1));
-    AssertOp::create(builder, loc, once, "a permutation names a destination twice (C3)");
+    Value once = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, most, integers(typeOf(most), 1));
+    constexpr StringLiteral twice = "`ppermute`: two rows send to the same row";
+    AssertOp::create(builder, toldAs(loc, "E1124", twice), once, twice);
     return scattered(ReductionKind::Max, -1, IotaOp::create(builder, loc, type, 0));
-  }
-
-  // The positions of this device's rows.
-  Value ownPositions(const AxesAround &axes) {
-    Axes others = sorted(axes.others());
-    RankedTensorType type = makeTensorType(builder.getI32Type(), batch.size, others);
-    auto add = [&](Value a, Value b) -> Value { return arith::AddIOp::create(builder, loc, a, b); };
-    auto times = [&](Value a, const Size &size) -> Value {
-      return arith::MulIOp::create(builder, loc, a, splatIndex(builder, loc, type, indexOf(builder, loc, size)));
-    };
-    auto indexAlong = [&](StringAttr axis) {
-      Value index = widened(builder, loc, AxisIndexOp::create(builder, loc, axis.getValue()), others);
-      return splatScalar(builder, loc, type, index);
-    };
-    Value position = integers(type, 0);
-    for (StringAttr axis : axes.before)
-      position = add(times(position, Size::axis(axis.getValue())), indexAlong(axis));
-    position = add(times(position, batch.size), IotaOp::create(builder, loc, type, 0));
-    for (StringAttr axis : axes.after)
-      position = add(times(position, Size::axis(axis.getValue())), indexAlong(axis));
-    return position;
   }
 };
 

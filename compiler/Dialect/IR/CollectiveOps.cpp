@@ -9,15 +9,15 @@ namespace {
 
 SmallVector<StringAttr> axesOf(ArrayAttr names) { return llvm::to_vector(names.getAsRange<StringAttr>()); }
 
-// How many devices take part, once axes and groups are what they must be: groups of one size over one axis, because
-// the size of the result depends on it.
+// How many devices take part, once axes and groups are what they must be: groups of one size, because the size of the
+// result depends on it.
 FailureOr<Size> participants(Operation *op, StringRef axesNumber, StringRef groupsNumber, ArrayAttr names,
                              std::optional<ArrayAttr> groups) {
   SmallVector<StringAttr> axes = axesOf(names);
   if (axes.empty() || sorted(axes).size() != axes.size())
     return op->emitOpError() << "(" << axesNumber << ") expected axes, each once, got " << names;
   if (!groups)
-    return participantsOf(axes, {});
+    return participantsOf(op->getBlock(), axes, {});
   SmallVector<int64_t> seen;
   bool even = !groups->empty();
   for (auto group : groups->getAsRange<DenseI64ArrayAttr>()) {
@@ -25,18 +25,19 @@ FailureOr<Size> participants(Operation *op, StringRef axesNumber, StringRef grou
     llvm::append_range(seen, group.asArrayRef());
   }
   llvm::sort(seen);
-  if (axes.size() != 1 || !even || seen.empty() || seen.front() < 0 ||
+  if (!even || seen.empty() || seen.front() < 0 ||
       std::adjacent_find(seen.begin(), seen.end()) != seen.end())
     return op->emitOpError() << "(" << groupsNumber
-                             << ") groups of one size partition the positions of one axis (C3), got " << *groups;
-  return participantsOf(axes, *groups);
+                             << ") groups of one size partition the positions along the axes (C3), got " << *groups;
+  return participantsOf(op->getBlock(), axes, *groups);
 }
 
 } // namespace
 
 void AllGatherOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<StringAttr> axes, int64_t dim,
                         bool tiled, ArrayAttr groups) {
-  build(builder, state, inferAllGather(tensorType(input), axes, dim, tiled, groups), input,
+  Size devices = participantsOf(builder.getInsertionBlock(), axes, groups);
+  build(builder, state, inferAllGather(tensorType(input), axes, dim, tiled, devices, bool(groups)), input,
         builder.getArrayAttr(SmallVector<Attribute>(axes.begin(), axes.end())), builder.getI64IntegerAttr(dim),
         tiled ? builder.getUnitAttr() : UnitAttr(), groups);
 }
@@ -46,10 +47,11 @@ SmallVector<StringAttr> AllGatherOp::getCollectiveAxes() { return axesOf(getAxes
 LogicalResult AllGatherOp::verify() {
   RankedTensorType input = tensorType(getInput()), result = tensorType(getResult());
   int64_t dim = getDim();
-  if (failed(participants(*this, "all_gather-4", "all_gather-5", getAxes(), getGroups())) ||
-      failed(verifyDim(*this, "all_gather-1", dim, getTiled() ? input.getRank() : input.getRank() + 1)))
+  auto devices = participants(*this, "all_gather-4", "all_gather-5", getAxes(), getGroups());
+  if (failed(devices) || failed(verifyDim(*this, "all_gather-1", dim, getTiled() ? input.getRank() : input.getRank() + 1)))
     return failure();
-  RankedTensorType expected = inferAllGather(input, axesOf(getAxes()), dim, getTiled(), getGroupsAttr());
+  RankedTensorType expected =
+      inferAllGather(input, axesOf(getAxes()), dim, getTiled(), *devices, getGroups().has_value());
   if (varyOf(result) != varyOf(expected))
     return emitOpError() << "(all_gather-3) expected the result type " << expected << ", got " << result;
   return verifyInferred(*this, "all_gather-2", expected, result);

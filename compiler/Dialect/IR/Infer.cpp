@@ -1,4 +1,5 @@
 #include "compiler/Dialect/IR/Infer.h"
+#include "compiler/Dialect/IR/PmapOps.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -65,24 +66,52 @@ RankedTensorType pmap::inferAllReduce(RankedTensorType input, ArrayRef<StringAtt
   return withVary(input, grouped ? unionOf(varyOf(input), axes) : differenceOf(varyOf(input), axes));
 }
 
-Size pmap::participantsOf(ArrayRef<StringAttr> axes, ArrayAttr groups) {
-  if (groups)
-    return Size(groups.empty() ? 0 : cast<DenseI64ArrayAttr>(groups[0]).size());
+Size pmap::axisSizeIn(Block *block, StringRef axis) {
+  Size open = Size::axis(axis);
+  for (Operation *op = block ? block->getParentOp() : nullptr; op; op = op->getParentOp()) {
+    if (auto vmap = dyn_cast<VmapOp>(op); vmap && vmap.getAxis() == axis)
+      return Size::parse(vmap.getSize()).value_or(open);
+    // A map is isolated: the rows of a vmap around it have no size that is known in there.
+    if (auto map = dyn_cast<MapOp>(op)) {
+      for (auto [name, size] : llvm::zip_equal(map.getMesh().getAxes(), map.getMesh().getSizes()))
+        if (name.getValue() == axis && size > 0)
+          return Size(size);
+      return open;
+    }
+  }
+  return open;
+}
+
+Size pmap::devicesAlong(Block *block, ArrayRef<StringAttr> axes) {
   Size devices(1);
   for (StringAttr axis : axes)
-    devices *= Size::axis(axis.getValue());
+    devices *= axisSizeIn(block, axis.getValue());
   return devices;
 }
 
+Size pmap::participantsOf(Block *block, ArrayRef<StringAttr> axes, ArrayAttr groups) {
+  if (groups)
+    return Size(groups.empty() ? 0 : cast<DenseI64ArrayAttr>(groups[0]).size());
+  return devicesAlong(block, axes);
+}
+
+RankedTensorType pmap::withKnownAxes(Block *block, RankedTensorType type) {
+  SmallVector<Size> sizes = sizesOf(type);
+  for (Size &size : sizes)
+    size = size.substitute([&](StringRef symbol) -> std::optional<Size> {
+      return symbol.consume_front("@") ? std::optional(axisSizeIn(block, symbol)) : std::nullopt;
+    });
+  return withSizes(type, sizes);
+}
+
 RankedTensorType pmap::inferAllGather(RankedTensorType input, ArrayRef<StringAttr> axes, int64_t dim, bool tiled,
-                                      ArrayAttr groups) {
+                                      const Size &devices, bool grouped) {
   SmallVector<Size> sizes = sizesOf(input);
-  Size devices = participantsOf(axes, groups);
   if (tiled)
     sizes[dim] *= devices;
   else
     sizes.insert(sizes.begin() + dim, devices);
   Axes over = sorted(axes);
   return makeTensorType(input.getElementType(), sizes,
-                        groups ? unionOf(varyOf(input), over) : differenceOf(varyOf(input), over));
+                        grouped ? unionOf(varyOf(input), over) : differenceOf(varyOf(input), over));
 }

@@ -20,10 +20,17 @@ mlir::RankedTensorType inferGather(mlir::RankedTensorType input, mlir::RankedTen
 /// V minus the axes, or with groups V plus the axes (V3).
 mlir::RankedTensorType inferAllReduce(mlir::RankedTensorType input, llvm::ArrayRef<mlir::StringAttr> axes,
                                       bool grouped);
-/// With groups, which are of one size, blocks are those of a group.
+/// With groups, which are of one size, blocks are those of a group. `devices` is what `participantsOf` says.
 mlir::RankedTensorType inferAllGather(mlir::RankedTensorType input, llvm::ArrayRef<mlir::StringAttr> axes, int64_t dim,
-                                      bool tiled, mlir::ArrayAttr groups = {});
+                                      bool tiled, const Size &devices, bool grouped);
+/// The size of an axis as code in `block` writes it: a literal where the mesh around it has one, the number of rows
+/// along the axis of a vmap, else `@axis`. Two spellings of one size would be two types.
+Size axisSizeIn(mlir::Block *block, llvm::StringRef axis);
+/// How many devices the axes have together.
+Size devicesAlong(mlir::Block *block, llvm::ArrayRef<mlir::StringAttr> axes);
 /// How many devices take part in a collective: those along the axes, or those of a group.
-Size participantsOf(llvm::ArrayRef<mlir::StringAttr> axes, mlir::ArrayAttr groups);
+Size participantsOf(mlir::Block *block, llvm::ArrayRef<mlir::StringAttr> axes, mlir::ArrayAttr groups);
+/// The type with every axis size as code in `block` writes it.
+mlir::RankedTensorType withKnownAxes(mlir::Block *block, mlir::RankedTensorType type);
 
 } // namespace pmap

@@ -229,8 +229,8 @@ LogicalResult AllReduceOp::verify() {
     llvm::append_range(seen, group.asArrayRef());
   llvm::sort(seen);
   bool repeated = std::adjacent_find(seen.begin(), seen.end()) != seen.end();
-  if (axes.size() != 1 || repeated || (!seen.empty() && seen.front() < 0))
-    return emitOpError() << "(all_reduce-5) groups partition the positions of one axis (C3), got " << *getGroups();
+  if (repeated || (!seen.empty() && seen.front() < 0))
+    return emitOpError() << "(all_reduce-5) groups partition the positions along the axes (C3), got " << *getGroups();
   return success();
 }
 

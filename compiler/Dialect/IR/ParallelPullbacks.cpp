@@ -17,7 +17,7 @@ Expr timesDevices(Expr value, ArrayRef<StringAttr> axes) {
   if (axes.empty())
     return value;
   return value * value.with(splatIndex(*value.builder, value.loc, value.type(),
-                                       indexOf(*value.builder, value.loc, participantsOf(axes, {}))));
+                                       indexOf(*value.builder, value.loc, devicesAlong(value.builder->getInsertionBlock(), axes))));
 }
 
 // One all_reduce's rule for one operand x, result y and cotangent.
@@ -101,17 +101,18 @@ struct AllReduceRule {
   // With groups, which may differ in size, all devices' values are gathered, and those of other groups count as 1.
   // Every member holds a cotangent of its own: the group's is their sum.
   Value groupedProduct() {
-    StringAttr axis = axes().front();
-    Value mine = like(x, y.getType()), total = reduced(ReductionKind::Sum, cotangent, axes());
-    Expr all = expr(WidenOp::create(builder, loc(), AllGatherOp::create(builder, loc(), mine, axis, 0, false), axis));
-    Value same = groupMask(axis, all.type());
+    Axes over = axes();
+    Value mine = like(x, y.getType()), total = reduced(ReductionKind::Sum, cotangent, over);
+    Expr all = expr(WidenOp::create(builder, loc(), AllGatherOp::create(builder, loc(), mine, over, 0, false), over));
+    Value same = groupMask(all.type());
     Value own = select(all.with(same), all, all.number(1));
     Value pulled = pullProduct(op, builder, own, 0, BroadcastOp::create(builder, loc(), all.type(), total));
-    return like(ownBlock(builder, loc(), pulled, axis, 0, tensorType(mine), /*stacked=*/true), x.getType());
+    return like(ownBlock(builder, loc(), pulled, over, 0, tensorType(mine), /*stacked=*/true), x.getType());
   }
 
-  // Which rows of a value of this type, one for each device along the axis, belong to this device's group.
-  Value groupMask(StringAttr axis, RankedTensorType rows) {
+  // Which rows of a value of this type, one for each device along the axes, belong to this device's group.
+  Value groupMask(RankedTensorType rows) {
+    Axes over = axes();
     SmallVector<int32_t> groupOf;
     for (auto [number, group] : llvm::enumerate(op.getGroupsAttr().getAsRange<DenseI64ArrayAttr>()))
       for (int64_t position : group.asArrayRef()) {
@@ -119,16 +120,17 @@ struct AllReduceRule {
         groupOf[position] = number;
       }
     Type i32 = builder.getI32Type();
-    auto literal = makeTensorType(i32, Size(groupOf.size()));
+    auto literal = makeTensorType(i32, Size(groupOf.size())), one = makeTensorType(i32, sizeOf(rows, 0));
     Value table = arith::ConstantOp::create(builder, loc(), DenseElementsAttr::get(literal, ArrayRef(groupOf)));
     // That there are as many devices as positions is checked where the sizes meet.
-    Value groups = WidenOp::create(
-        builder, loc(), CastOp::create(builder, loc(), makeTensorType(i32, Size::axis(axis.getValue())), table), axis);
-    Value own = ownBlock(builder, loc(), groups, axis, 0, makeScalarType(i32, axis), /*stacked=*/true);
+    if (literal != one)
+      table = CastOp::create(builder, loc(), one, table);
+    Value groups = WidenOp::create(builder, loc(), table, sorted(over));
+    Value own = ownBlock(builder, loc(), groups, over, 0, makeScalarType(i32, sorted(over)), /*stacked=*/true);
     Value same = arith::CmpIOp::create(builder, loc(), arith::CmpIPredicate::eq, groups,
                                        splatScalar(builder, loc(), tensorType(groups), own));
     auto mask = withElementType(rows, builder.getI1Type());
-    Axes others = differenceOf(varyOf(rows), axis);
+    Axes others = differenceOf(varyOf(rows), sorted(over));
     if (!others.empty())
       same = WidenOp::create(builder, loc(), same, others);
     return BroadcastOp::create(builder, loc(), mask, same, ArrayRef<int64_t>{0});

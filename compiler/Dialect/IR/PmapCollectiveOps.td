@@ -17,8 +17,8 @@ def Pmap_ReduceScatterOp : Pmap_CollectiveOp<"reduce_scatter", [Differentiable, 
 
     Constraints: (reduce_scatter-1) axes are named once, and there is one at least; (reduce_scatter-2) `dim` is a dimension of
     the operand; (reduce_scatter-3) the operand's size along `dim` is the result's times the number of devices, or of
-    those in a group; (reduce_scatter-4) the result's V is the operand's plus the axes (V4); (reduce_scatter-5) groups are over
-    one axis, of one size, and name no position twice (C3); (reduce_scatter-6) the elements are not `i1` (C2).
+    those in a group; (reduce_scatter-4) the result's V is the operand's plus the axes (V4); (reduce_scatter-5) groups are of
+    one size, and name no position twice (C3); (reduce_scatter-6) the elements are not `i1` (C2).
 
     Lifespan: made by Sema, derivatives and the optimisation of collectives; removed by PmapToLinalg.
   }];
@@ -41,7 +41,7 @@ def Pmap_AllToAllOp : Pmap_CollectiveOp<"all_to_all", [Differentiable, Batchable
     Constraints: (all_to_all-1) axes are named once, and there is one at least; (all_to_all-2) `split` and `concat` are
     dimensions of the operand; (all_to_all-3) the result's size is the operand's divided by the number of devices along
     `split`, and times it along `concat` (the same where both are one dimension); (all_to_all-4) the result's V is the
-    operand's plus the axes (V4); (all_to_all-5) groups are over one axis, of one size, and name no position twice (C3).
+    operand's plus the axes (V4); (all_to_all-5) groups are of one size, and name no position twice (C3).
 
     Lifespan: made by Sema and derivatives; removed by PmapToLinalg.
   }];

@@ -140,7 +140,7 @@ def Pmap_AllReduceOp : Pmap_CollectiveOp<"all_reduce", [Differentiable, Batchabl
   let summary = "combines values over the devices along some axes; all get the result";
   let description = [{
     Several operands are one fused collective (C4). `mean` divides by the number of devices, or of a group. With
-    `groups`, positions along the one axis are partitioned and each group combines its own (C3). Sums of f16 and bf16
+    `groups`, positions along the axes, major first, are partitioned and each group combines its own (C3). Sums of f16 and bf16
     travel as f32 (C2).
 
     ```mlir
@@ -149,8 +149,8 @@ def Pmap_AllReduceOp : Pmap_CollectiveOp<"all_reduce", [Differentiable, Batchabl
 
     Constraints: (all_reduce-1) the kind is `sum`, `mean`, `prod`, `max`, `min`, `maxu` or `minu`; (all_reduce-2) axes are
     named once, and there is one at least; (all_reduce-3) there is an operand, and one result for each; (all_reduce-4) a
-    result is its operand's type with V minus the axes, with groups plus the axes (V3); (all_reduce-5) groups are over one
-    axis and name no position twice (C3); (all_reduce-6) the elements are not `i1` (C2).
+    result is its operand's type with V minus the axes, with groups plus the axes (V3); (all_reduce-5) groups name
+    no position twice (C3); (all_reduce-6) the elements are not `i1` (C2).
 
     Lifespan: made by Sema and derivatives; removed by PmapToLinalg.
   }];
@@ -180,7 +180,7 @@ def Pmap_AllGatherOp : Pmap_CollectiveOp<"all_gather", [Differentiable, Batchabl
     Constraints: (all_gather-1) `dim` is a dimension of the result; (all_gather-2) the result's size along `dim` is the
     operand's times the number of devices, or of those in a group, or that number; (all_gather-3) the result's V is the
     operand's minus the axes, with groups plus the axes (V3); (all_gather-4) axes are named once, and there is one at least;
-    (all_gather-5) groups are over one axis, of one size, and name no position twice (C3).
+    (all_gather-5) groups are of one size, and name no position twice (C3).
 
     Lifespan: made by Sema and derivatives; removed by PmapToLinalg.
   }];

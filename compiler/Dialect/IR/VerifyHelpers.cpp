@@ -1,4 +1,5 @@
 #include "compiler/Dialect/IR/VerifyHelpers.h"
+#include "compiler/Dialect/IR/Infer.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -13,7 +14,11 @@ LogicalResult pmap::verifyElementAndVary(Operation *op, StringRef number, Ranked
 }
 
 LogicalResult pmap::verifyInferred(Operation *op, StringRef number, RankedTensorType expected, Type got) {
-  if (expected != got)
+  if (expected == got)
+    return success();
+  // An axis of literal size may be spelt either way by hand-written code.
+  auto tensor = dyn_cast<RankedTensorType>(got);
+  if (!tensor || withKnownAxes(op->getBlock(), expected) != withKnownAxes(op->getBlock(), tensor))
     return op->emitOpError() << "(" << number << ") expected the result type " << expected << ", got " << got;
   return success();
 }

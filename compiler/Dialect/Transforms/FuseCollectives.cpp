@@ -2,6 +2,7 @@
 // are one (C4). What reads the earlier one's results moves behind the later one: devices then meet once instead of
 // twice.
 #include "compiler/Dialect/IR/Emit.h"
+#include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Dialect/Transforms/Collectives.h"
 #include "compiler/Dialect/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -132,9 +133,7 @@ void replace(AllReduceOp op, ValueRange results, ReductionKind fusedKind, OpBuil
   for (auto [from, to] : llvm::zip_equal(op.getResults(), results)) {
     Value value = to;
     if (op.getKind() == ReductionKind::Mean && fusedKind == ReductionKind::Sum) {
-      Size devices(1);
-      for (StringAttr axis : axesOf(op))
-        devices *= Size::axis(axis.getValue());
+      Size devices = devicesAlong(op->getBlock(), axesOf(op));
       auto type = cast<RankedTensorType>(to.getType());
       value = arith::DivFOp::create(builder, op.getLoc(), to,
                                     splatIndex(builder, op.getLoc(), type, indexOf(builder, op.getLoc(), devices)));

@@ -29,7 +29,7 @@ std::optional<Size> polynomialOf(Value value, unsigned depth = 0) {
   if (auto size = dyn_cast<SizeOp>(op))
     return Size::parse(size.getSize());
   if (auto axis = dyn_cast<AxisSizeOp>(op))
-    return Size::axis(axis.getAxis());
+    return axisSizeIn(op->getBlock(), axis.getAxis());
   if (auto position = dyn_cast<AxisIndexOp>(op))
     return Size::symbol(positionSymbol(position.getAxis()));
   if (isa<ToIndexOp, FromIndexOp, WidenOp>(op) || (isa<CheckedIndexOp>(op) && op->getNumOperands() > 0))
@@ -50,12 +50,13 @@ struct OwnBlock {
 };
 
 // Tries all orders of `axes`: the position is ((p0 * @1 + p1) * @2 + p2) * block.
-std::optional<OwnBlock> orderOf(SmallVector<StringAttr> axes, const Size &offset, const Size &block, int64_t dim) {
+std::optional<OwnBlock> orderOf(Block *in, SmallVector<StringAttr> axes, const Size &offset, const Size &block,
+                                int64_t dim) {
   llvm::sort(axes, [](StringAttr a, StringAttr b) { return a.getValue() < b.getValue(); });
   do {
     Size position;
     for (StringAttr axis : axes)
-      position = position * Size::axis(axis.getValue()) + Size::symbol(positionSymbol(axis.getValue()));
+      position = position * axisSizeIn(in, axis.getValue()) + Size::symbol(positionSymbol(axis.getValue()));
     if (position * block == offset)
       return OwnBlock{axes, dim};
   } while (std::next_permutation(axes.begin(), axes.end(),
@@ -75,15 +76,12 @@ std::optional<OwnBlock> ownBlockOf(SliceOp slice) {
     if (whole[dim] == part[dim] && at->isConstant(0))
       continue;
     SmallVector<StringAttr> axes;
-    Size devices(1);
     for (StringAttr axis : varyOf(slice.getType()))
-      if (at->mentions(positionSymbol(axis.getValue()))) {
+      if (at->mentions(positionSymbol(axis.getValue())))
         axes.push_back(axis);
-        devices *= Size::axis(axis.getValue());
-      }
-    if (found || axes.empty() || part[dim] * devices != whole[dim])
+    if (found || axes.empty() || part[dim] * devicesAlong(slice->getBlock(), axes) != whole[dim])
       return std::nullopt;
-    found = orderOf(axes, *at, part[dim], dim);
+    found = orderOf(slice->getBlock(), axes, *at, part[dim], dim);
     if (!found)
       return std::nullopt;
   }

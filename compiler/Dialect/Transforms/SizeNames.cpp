@@ -1,27 +1,24 @@
 #include "compiler/Dialect/Transforms/SizeNames.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Matchers.h"
+#include "compiler/Dialect/IR/Infer.h"
+#include "compiler/Dialect/Transforms/Symbols.h"
 
 using namespace mlir;
 using namespace pmap;
 
 namespace {
 
-// What an index value outside of a map is; nothing where it has no polynomial.
-std::optional<Size> polynomialOf(Value value) {
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return Size(constant.getSExtValue());
-  if (auto size = value.getDefiningOp<SizeOp>())
-    return Size::parse(size.getSize());
-  if (auto bind = value.getDefiningOp<BindSizeOp>())
-    return Size::symbol(bind.getSymbol());
-  auto argument = dyn_cast<BlockArgument>(value);
-  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  auto names = function ? function->getAttrOfType<ArrayAttr>("pmap.sizes") : ArrayAttr();
-  if (!names || argument.getArgNumber() >= names.size())
-    return std::nullopt;
-  return Size::symbol(cast<StringAttr>(names[argument.getArgNumber()]).getValue());
+// The names that users wrote: `n` for `n.1`.
+Size withoutNumbers(const Size &size) {
+  return size.substitute([](StringRef symbol) -> std::optional<Size> {
+    return Size::symbol(symbol.starts_with("@") ? symbol : symbol.take_front(symbol.find('.')));
+  });
+}
+
+// A block of `whole`: `n/data`.
+Size partOf(const Size &whole, StringRef axes) {
+  std::string text = whole.str();
+  bool lone = whole.asSymbol() || whole.isConstant();
+  return Size::symbol((lone ? text : "(" + text + ")") + "/" + axes.str());
 }
 
 } // namespace
@@ -33,7 +30,8 @@ SizeNames::SizeNames(Operation *root) {
         std::string axes;
         for (StringAttr axis : argument.getAxes())
           axes += (axes.empty() ? "" : "*") + axis.str();
-        locals[argument.getSymbol().getValue()] = {*outside, axes};
+        locals[argument.getSymbol().getValue()] = {*outside, axes,
+                                                   devicesAlong(&map.getBody().front(), argument.getAxes())};
       }
   });
 }
@@ -46,29 +44,35 @@ Size SizeNames::whole(const Size &local) const {
 }
 
 std::string SizeNames::show(const Size &size) const {
+  auto hasAxis = [](const Size &shown) {
+    return llvm::any_of(shown.symbols(), [](const std::string &name) { return name[0] == '@'; });
+  };
+  auto isWhole = [&](const Size &shown) { return !hasAxis(shown) && shown.asQuotient().second.isConstant(1); };
   // Blocks of all devices together are the whole: `@a*n.1` is `n`.
   Size together = size.substitute([&](StringRef symbol) -> std::optional<Size> {
     auto it = locals.find(symbol);
-    if (it == locals.end())
-      return std::nullopt;
-    Size devices(1);
-    SmallVector<StringRef> axes;
-    StringRef(it->second.axes).split(axes, '*', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-    for (StringRef axis : axes)
-      devices *= Size::axis(axis);
-    return Size::exactQuotient(it->second.outside, devices);
+    return it == locals.end() ? std::nullopt
+                              : std::optional(Size::exactQuotient(it->second.outside, it->second.devices));
   });
-  bool needsNoAxis = llvm::none_of(together.symbols(), [](const std::string &name) { return name[0] == '@'; });
-  return (needsNoAxis ? together : size)
+  if (isWhole(together))
+    return withoutNumbers(together).str();
+  // And one block is a part of it: `(n)/(@a)` is `n/a`.
+  Size whole = together;
+  std::string axes;
+  for (const std::string &symbol : together.symbols())
+    if (symbol[0] == '@') {
+      whole *= Size::symbol(symbol);
+      axes += (axes.empty() ? "" : "*") + symbol.substr(1);
+    }
+  if (isWhole(whole))
+    return partOf(withoutNumbers(whole), axes).str();
+  return size
       .substitute([&](StringRef symbol) -> std::optional<Size> {
         auto it = locals.find(symbol);
         if (it == locals.end())
-          return Size::symbol(symbol.starts_with("@") ? symbol : symbol.take_front(symbol.find('.')));
-        if (it->second.axes.empty())
-          return it->second.outside;
-        std::string text = it->second.outside.str();
-        bool lone = it->second.outside.asSymbol() || it->second.outside.isConstant();
-        return Size::symbol((lone ? text : "(" + text + ")") + "/" + it->second.axes);
+          return withoutNumbers(Size::symbol(symbol));
+        Size outside = withoutNumbers(it->second.outside);
+        return it->second.axes.empty() ? outside : partOf(outside, it->second.axes);
       })
       .str();
 }

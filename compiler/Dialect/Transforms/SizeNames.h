@@ -23,6 +23,7 @@ private:
   struct Local {
     Size outside;
     std::string axes; ///< `data`, `a*b`; "" for a size that is the same on every device
+    Size devices;     ///< along the axes
   };
   llvm::StringMap<Local> locals;
 };

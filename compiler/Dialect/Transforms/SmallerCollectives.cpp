@@ -1,5 +1,6 @@
 // Sums over devices that need no communication, or less of it.
 #include "compiler/Dialect/IR/Emit.h"
+#include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Dialect/Transforms/Collectives.h"
 #include "compiler/Dialect/Transforms/IndexVariance.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -70,12 +71,10 @@ struct SumOfShared : OpRewritePattern<AllReduceOp> {
       (llvm::is_contained(varyOf(x.getType()), axis) ? present : shared).push_back(axis);
     if (shared.empty())
       return failure();
-    Size count(1);
-    for (StringAttr axis : shared)
-      count *= Size::axis(axis.getValue());
+    Size count = devicesAlong(op->getBlock(), shared);
     if (op.getGroups()) {
       int64_t members = membersOfGroups(op.getGroupsAttr());
-      if (members == 0)
+      if (members == 0 || !present.empty())
         return failure();
       count = Size(members);
     } else if (!present.empty()) {
