@@ -106,10 +106,6 @@ LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &co
     return pullCheckpoint(checkpoint, builder, cotangents);
   if (auto custom = dyn_cast<CustomVjpOp>(op))
     return pullCustom(custom, builder, cotangents);
-  if (op->hasAttr("pmap.break"))
-    return op->emitError()
-           << "the gradient of a 'for' needs its number of steps in advance, and this one may 'break'; put an "
-              "'if' around the rest of its body instead [E0811]";
   if (isa<scf::WhileOp>(op))
     return op->emitError()
            << "the gradient of a 'while' needs its number of steps in advance; write a 'for' with a bound and "

@@ -2,6 +2,7 @@
 #include "compiler/Dialect/IR/Emit.h"
 #include "compiler/Dialect/IR/Facts.h"
 #include "compiler/Dialect/Transforms/Backward.h"
+#include "compiler/Dialect/Transforms/BreakLoops.h"
 #include "compiler/Dialect/Transforms/MapResiduals.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -303,6 +304,7 @@ SmallVector<Value> pmap::stackedValues(scf::ForOp loop) {
 }
 
 void pmap::prepareForward(SmallVectorImpl<Operation *> &ops, ArrayRef<Value> roots, SymbolNames &names) {
+  countBreakLoops(ops, roots, names);
   Activity activity;
   for (Value root : roots)
     activity.activate(root);
