@@ -123,6 +123,9 @@ Value notBuiltYet(Elaborator &e, SourceRange range, llvm::StringRef what);
 
 void registerVmapBuiltins(BuiltinTable &table); // Vmap.cpp
 void registerPreludeBuiltins(BuiltinTable &table); // BuiltinsPrelude.cpp
+
+/// Calls a function of the library's module `prelude`.
+Value callPrelude(CallContext &c, llvm::StringRef function, llvm::ArrayRef<Argument> arguments);
 void registerMakeBuiltins(BuiltinTable &table);
 void registerBitsBuiltins(BuiltinTable &table);
 void registerMathBuiltins(BuiltinTable &table);

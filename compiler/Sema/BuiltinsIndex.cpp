@@ -171,6 +171,16 @@ Value searchSorted(CallContext &c) {
                      "`searchsorted` needs a sorted vector, got " +
                          c.e.renderArray(sorted.dtype, c.e.sizesOf(sorted.ssa)));
   Emit m(c);
+  // A few edges are all compared, in vectors; among more, each element searches.
+  constexpr int64_t fewEdges = 32;
+  std::optional<int64_t> edgeCount = m.sizes(sorted.ssa)[0].constant();
+  if (!edgeCount || *edgeCount > fewEdges) {
+    SmallVector<Argument, 3> operands;
+    for (const Value &value : {Value::array(sorted.ssa, *dtype, sorted.range), Value::array(v.ssa, *dtype, v.range),
+                               Value::boolean(*right, c.range)})
+      operands.push_back(Argument{"", value, value.range(), {}});
+    return callPrelude(c, "search", operands);
+  }
   Sizes grid = m.sizes(v.ssa);
   SmallVector<int64_t, 4> dims;
   for (int64_t i = 0; i < v.rank(); ++i)
@@ -184,8 +194,8 @@ Value searchSorted(CallContext &c) {
                       c.range);
 }
 
-/// compress(mask, x): the parts of x along its first dimension where the mask is true, in order. How many there are only the
-/// run knows: the length is a size of its own, which `let [k] y = ...` names.
+/// compress(mask, x): the parts of x along its first dimension where the mask is true, in order. How many there are
+/// only the run knows: the length is a size of its own, which `let [k] y = ...` names.
 Value compress(CallContext &c) {
   Arguments arguments(c);
   Operand mask = arguments.array("mask"), x = arguments.array("x");
@@ -195,12 +205,13 @@ Value compress(CallContext &c) {
     return arguments.badDType(mask, "bool");
   if (mask.rank() != 1 || x.rank() == 0)
     return c.e.error(Code::E0403, c.range,
-                     "`compress` needs a mask of one dimension and an array, got " + shown(c, mask) + " and " + shown(c, x));
+                     "`compress` needs a mask of one dimension and an array, got " + shown(c, mask) + " and " +
+                         shown(c, x));
   Emit m(c);
   Size whole = m.sizes(mask.ssa)[0];
   if (!c.e.expectEqual(whole, m.sizes(x.ssa)[0], c.range,
-                       "`compress` needs a mask as long as the array's first dimension, got " + shown(c, mask) + " and " +
-                           shown(c, x)))
+                       "`compress` needs a mask as long as the array's first dimension, got " + shown(c, mask) +
+                           " and " + shown(c, x)))
     return Value::error();
   mlir::Value count = m.reduce(ReductionKind::Sum, m.convert(mask.ssa, DType::Bool, DType::I64), {0});
   mlir::Value index = ToIndexOp::create(m.builder, m.loc, m.builder.getIndexType(), count, /*is_unsigned=*/false);

@@ -8,14 +8,14 @@ using namespace pmap::sema;
 using llvm::SmallVector;
 using llvm::StringRef;
 
-namespace {
-
-Value callPrelude(CallContext &c, StringRef function, llvm::ArrayRef<Argument> arguments) {
+Value sema::callPrelude(CallContext &c, StringRef function, llvm::ArrayRef<Argument> arguments) {
   LoadedModule *prelude = c.e.library("prelude", c.range);
   if (!prelude)
     return Value::error();
   return c.e.callFunction(c.e.item(*prelude, function, c.range), arguments, c.range);
 }
+
+namespace {
 
 /// A function of the same name, called as it was written.
 Value preludeBuiltin(CallContext &c) {
@@ -70,8 +70,8 @@ Value conv(CallContext &c) {
                      "`conv` needs a kernel [k, channels, out] or [k, l, channels, out], got " + shown(c, kernel));
   if (x.rank() != kernel.rank())
     return c.e.error(Code::E0403, x.range,
-                     "`conv` needs an array of the kernel's rank, [batch, ..., channels], got " + shown(c, x) + " and " +
-                         shown(c, kernel));
+                     "`conv` needs an array of the kernel's rank, [batch, ..., channels], got " + shown(c, x) +
+                         " and " + shown(c, kernel));
   auto strides = readStrides(c, dimensions);
   if (!strides || strides->isError())
     return Value::error();
@@ -82,10 +82,24 @@ Value conv(CallContext &c) {
                      "`conv`: `padding:` must be \"valid\", \"same\" or a number, got \"" + name->text + "\"");
   bool same = name && name->text == "same";
   Value margin = padding && !name ? padding : Value::integer(0, c.range);
+  // One sum runs over all places of the kernel: halves are added in f32 and rounded once, narrow integers in 32 bits.
+  Emit m(c);
+  auto wide = [&](const Operand &operand) {
+    DType dtype = operand.dtype == DType::F16 || operand.dtype == DType::BF16 ? DType::F32 : dtypeOfSum(operand.dtype);
+    return Value::array(m.convert(operand.ssa, operand.dtype, dtype), dtype, operand.range);
+  };
+  Value image = wide(x), filter = wide(kernel);
+  if (x.dtype != kernel.dtype)
+    image = c["x"], filter = c["kernel"]; // Refused where they meet, by the names of their own dtypes.
   SmallVector<Argument, 5> arguments;
-  for (const Value &value : {c["x"], c["kernel"], *strides, Value::boolean(same, c.range), margin})
+  for (const Value &value : {image, filter, *strides, Value::boolean(same, c.range), margin})
     arguments.push_back(Argument{"", value, value.range(), {}});
-  return callPrelude(c, dimensions == 1 ? "conv1" : "conv2", arguments);
+  Value sum = callPrelude(c, dimensions == 1 ? "conv1" : "conv2", arguments);
+  const auto *result = sum.as<ArrayValue>();
+  bool half = x.dtype == DType::F16 || x.dtype == DType::BF16;
+  if (!result || !half || x.dtype != kernel.dtype)
+    return sum;
+  return Value::array(m.convert(result->ssa, DType::F32, x.dtype), x.dtype, c.range);
 }
 
 } // namespace

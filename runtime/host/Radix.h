@@ -58,8 +58,8 @@ public:
   RadixPass(const Entry *from, int64_t count, unsigned shift, int64_t *places)
       : from(from), count(count), shift(shift), blocks((count + blockEntries - 1) / blockEntries), places(places) {}
 
-  /// Counts; false when all entries have one digit, so that nothing moves.
-  bool findPlaces() {
+  /// Counts, and makes places of the counts.
+  void findPlaces() {
     forBlocks([this](int64_t block) {
       int64_t *counts = places + block * digits;
       memset(counts, 0, digits * sizeof(int64_t));
@@ -67,14 +67,9 @@ public:
         ++counts[digitOf(from[i])];
     });
     int64_t place = 0;
-    for (int64_t digit = 0; digit < digits; ++digit) {
-      int64_t before = place;
+    for (int64_t digit = 0; digit < digits; ++digit)
       for (int64_t block = 0; block < blocks; ++block)
         place += std::exchange(places[block * digits + digit], place);
-      if (place - before == count)
-        return false;
-    }
-    return true;
   }
 
   /// Calls `move(place, i)` for every entry i.
@@ -105,19 +100,21 @@ private:
   int64_t blocks, *places;
 };
 
-/// Sorts entries that stand in the order of their positions. Returns where they are then: `entries` or `scratch`.
+/// Sorts entries that stand in the order of their positions, whose keys differ in the bits of `differing` only. Returns
+/// where they are then: `entries` or `scratch`.
 template <typename How, typename Key>
 typename How::Entry *sortEntries(typename How::Entry *entries, typename How::Entry *scratch, int64_t count,
-                                 int64_t *places) {
+                                 uint64_t differing, int64_t *places) {
   // Below this many, the passes' tables of digits cost more than comparing.
   if (count <= 24 * int64_t(sizeof(Key))) {
     std::sort(entries, entries + count);
     return entries;
   }
   for (unsigned shift = 0; shift < 8 * sizeof(Key); shift += 8) {
-    RadixPass<How, Key> pass(entries, count, shift, places);
-    if (!pass.findPlaces())
+    if ((differing >> shift & 0xff) == 0)
       continue;
+    RadixPass<How, Key> pass(entries, count, shift, places);
+    pass.findPlaces();
     pass.moveAll([entries, scratch](int64_t place, int64_t i) { scratch[place] = entries[i]; });
     std::swap(entries, scratch);
   }

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <numeric>
+#include <utility>
 
 using namespace pmap::rt;
 
@@ -90,45 +90,79 @@ template <typename Key> typename Placed<Key>::Entry *selectLeast(const Sort &sor
   return entries;
 }
 
+/// Makes the keys of a whole line. `least` is not filled in.
+template <typename Key> KeysMet makeLineKeys(const Sort &sort, const char *line, Key *keys) {
+  std::atomic<uint64_t> any = 0, all = ~uint64_t(0);
+  std::atomic<bool> otherBits = false;
+  inPieces(sort.length, pieceElements, [&](int64_t lo, int64_t hi) {
+    KeysMet met = sort.kernels.makeKeys(line + lo * sort.bytes, keys + lo, hi - lo, sort.descending);
+    any.fetch_or(met.any, std::memory_order_relaxed);
+    all.fetch_and(met.all, std::memory_order_relaxed);
+    if (met.otherBits)
+      otherBits.store(true, std::memory_order_relaxed);
+  });
+  return {0, any.load(), all.load(), otherBits.load()};
+}
+
 /// All entries of the line in order.
-template <typename Key> typename Placed<Key>::Entry *sortPlaced(const Sort &sort, const char *line, Scratch<Key> &s) {
-  Key *keys = s.keys();
+template <typename Key>
+typename Placed<Key>::Entry *sortPlaced(const Sort &sort, const Key *keys, uint64_t differing, Scratch<Key> &s) {
   auto *entries = s.entries();
   inPieces(sort.length, pieceElements, [&](int64_t lo, int64_t hi) {
-    sort.kernels.makeKeys(line + lo * sort.bytes, keys + lo, hi - lo, sort.descending);
     for (int64_t i = lo; i < hi; ++i)
       entries[i] = Placed<Key>::make(keys[i], i);
   });
-  return sortEntries<Placed<Key>, Key>(entries, s.movedEntries(), sort.length, s.places());
+  return sortEntries<Placed<Key>, Key>(entries, s.movedEntries(), sort.length, differing, s.places());
 }
 
-/// Sorted elements by their keys alone. False where keys do not tell elements apart that differ.
-template <typename Key> bool sortBare(const Sort &sort, const char *line, char *result, Scratch<Key> &s) {
-  std::atomic<bool> otherBits = false;
-  Key *keys = s.keys();
-  inPieces(sort.length, pieceElements, [&](int64_t lo, int64_t hi) {
-    if (sort.kernels.makeKeys(line + lo * sort.bytes, keys + lo, hi - lo, sort.descending).otherBits)
-      otherBits.store(true, std::memory_order_relaxed);
-  });
-  if (otherBits.load(std::memory_order_relaxed))
-    return false;
-  Key *sorted = sortEntries<Bare<Key>, Key>(keys, s.movedKeys(), sort.length, s.places());
+/// Sorted elements by their keys alone, where these give the elements back.
+template <typename Key> void sortBare(const Sort &sort, Key *keys, uint64_t differing, char *result, Scratch<Key> &s) {
+  Key *sorted = sortEntries<Bare<Key>, Key>(keys, s.movedKeys(), sort.length, differing, s.places());
   inPieces(sort.kept, pieceElements, [&](int64_t lo, int64_t hi) {
     sort.kernels.elementsOfKeys(sorted + lo, result + lo * sort.bytes, hi - lo, sort.descending);
   });
-  return true;
+}
+
+/// The order of keys that differ in one bit, as those of a mask do: positions without the bit, then those with it.
+/// Blocks are collected on the stack without a branch per element.
+void orderMask(const Sort &sort, const uint8_t *keys, uint8_t bit, int32_t *result, Scratch<uint8_t> &s) {
+  constexpr int64_t block = 4096;
+  int64_t blocks = (sort.length + block - 1) / block, *ones = s.places(), total = 0;
+  auto end = [&](int64_t i) { return std::min(sort.length, (i + 1) * block); };
+  inPieces(blocks, 8, [&](int64_t lo, int64_t hi) {
+    for (int64_t i = lo; i < hi; ++i) {
+      int32_t count = 0;
+      for (int64_t at = i * block; at < end(i); ++at)
+        count += (keys[at] & bit) != 0;
+      ones[i] = count;
+    }
+  });
+  for (int64_t i = 0; i < blocks; ++i)
+    total += std::exchange(ones[i], total);
+  int64_t zeros = sort.length - total;
+  inPieces(blocks, 8, [&](int64_t lo, int64_t hi) {
+    int32_t chosen[block];
+    for (int64_t i = lo; i < hi; ++i)
+      for (uint8_t side : {uint8_t(0), bit}) {
+        int64_t first = side ? zeros + ones[i] : i * block - ones[i];
+        if (first >= sort.kept)
+          continue;
+        int64_t count = 0;
+        for (int64_t at = i * block; at < end(i); ++at) {
+          chosen[count] = static_cast<int32_t>(at);
+          count += (keys[at] & bit) == side;
+        }
+        memcpy(result + first, chosen, std::min(count, sort.kept - first) * sizeof(int32_t));
+      }
+  });
 }
 
 /// The order of a line of bytes, which have one digit: every position goes to its place at once.
-void orderBytes(const Sort &sort, const char *line, int32_t *result, Scratch<uint8_t> &s) {
-  uint8_t *keys = s.keys();
-  inPieces(sort.length, pieceElements,
-           [&](int64_t lo, int64_t hi) { sort.kernels.makeKeys(line + lo, keys + lo, hi - lo, sort.descending); });
+void orderBytes(const Sort &sort, const uint8_t *keys, uint64_t differing, int32_t *result, Scratch<uint8_t> &s) {
+  if ((differing & (differing - 1)) == 0)
+    return orderMask(sort, keys, static_cast<uint8_t>(differing), result, s);
   RadixPass<Bare<uint8_t>, uint8_t> pass(keys, sort.length, 0, s.places());
-  if (!pass.findPlaces())
-    return inPieces(sort.kept, pieceElements, [result](int64_t lo, int64_t hi) {
-      std::iota(result + lo, result + hi, static_cast<int32_t>(lo));
-    });
+  pass.findPlaces();
   pass.moveAll([result, kept = sort.kept](int64_t place, int64_t i) {
     if (place < kept)
       result[place] = static_cast<int32_t>(i);
@@ -137,13 +171,21 @@ void orderBytes(const Sort &sort, const char *line, int32_t *result, Scratch<uin
 
 /// Sorts one line that lies in one piece of memory; writes the first `kept`.
 template <typename Key> void sortLine(const Sort &sort, const char *line, char *result, Scratch<Key> &s) {
-  if constexpr (sizeof(Key) == 1)
-    if (sort.indices && sort.length > 256)
-      return orderBytes(sort, line, reinterpret_cast<int32_t *>(result), s);
-  bool few = sort.kept < sort.length / 8;
-  if (!few && !sort.indices && sortBare<Key>(sort, line, result, s))
-    return;
-  auto *entries = few ? selectLeast<Key>(sort, line, s) : sortPlaced<Key>(sort, line, s);
+  typename Placed<Key>::Entry *entries;
+  bool ofBytes = sizeof(Key) == 1 && sort.indices && sort.length > 256;
+  if (!ofBytes && sort.kept < sort.length / 8) {
+    entries = selectLeast<Key>(sort, line, s);
+  } else {
+    Key *keys = s.keys();
+    KeysMet met = makeLineKeys(sort, line, keys);
+    uint64_t differing = met.any & ~met.all;
+    if constexpr (sizeof(Key) == 1)
+      if (ofBytes)
+        return orderBytes(sort, keys, differing, reinterpret_cast<int32_t *>(result), s);
+    if (!sort.indices && !met.otherBits)
+      return sortBare<Key>(sort, keys, differing, result, s);
+    entries = sortPlaced<Key>(sort, keys, differing, s);
+  }
   inPieces(sort.kept, pieceElements, [&](int64_t lo, int64_t hi) {
     for (int64_t i = lo; i < hi; ++i) {
       int64_t position = Placed<Key>::position(entries[i]);

@@ -14,6 +14,8 @@ namespace pmap::rt {
 /// What was met while keys were made.
 struct KeysMet {
   uint64_t least; ///< of the keys
+  uint64_t any;   ///< the bits that some key has
+  uint64_t all;   ///< the bits that every key has
   bool otherBits; ///< an element that its key does not give back: a NaN, or the zero with a sign
 };
 

@@ -7,6 +7,8 @@
 //   reduction, v parallel for outer... { for v step W*U { U accs; for reductions... { U bodies }; store }; masked rest
 //   }
 //
+// Short lines of a reduction are taken together, several at a time.
+//
 // Where neighbouring rows of the output share an operand (products of matrices), several rows advance together. Where
 // an input is transposed, the loops over rows and vectors are tiled, so that each line of it is used whole.
 //
@@ -74,9 +76,17 @@ private:
 
   // Whether the innermost outer loop steps by several rows, or is tiled together with the vector loop.
   void chooseRows() {
-    if (vectorDim == none || kernel.isReduction[vectorDim] || outer.empty())
+    if (vectorDim == none || outer.empty())
       return;
     unsigned row = outer.back();
+    if (kernel.isReduction[vectorDim]) {
+      int64_t length = kernel.staticExtent(vectorDim), count = kernel.staticExtent(row);
+      together = reductions.empty() && kernel.cost <= 16 && lanes <= 16 && body.canVectorize(row) &&
+                 body.lanes(row) == lanes && body.isTransposed(row, vectorDim) &&
+                 (ShapedType::isDynamic(length) || length < lanes * unroll) &&
+                 (ShapedType::isDynamic(count) || count >= lanes);
+      return;
+    }
     if (kernel.hasReduction && kernel.cost <= 4 && body.isReusedOver(row, vectorDim)) {
       rows = 4;
       unroll = options.target.bits == 512 ? 4 : 2;
@@ -93,6 +103,8 @@ private:
       return emitRows(point);
     if (level + 1 == outer.size() && tiled)
       return emitTiles(point);
+    if (level + 1 == outer.size() && together)
+      return emitShortLines(point);
     forLoop(spans[outer[level]].lower, spans[outer[level]].upper, 1, {}, [&](Value iv, ValueRange) {
       NestPoint inner = point;
       inner.ivs[outer[level]] = iv;
@@ -295,6 +307,78 @@ private:
     return sums;
   }
 
+  // Short lines to be reduced: alone each would leave most lanes and additions idle. As many as a vector has lanes
+  // advance together, their columns in vectors, which come from squares transposed in registers. Column j of a square
+  // goes where lane j of the line's own loop would put it, so that the bits are the same.
+  void emitShortLines(NestPoint &point) {
+    unsigned row = outer.back();
+    Span lines = spans[row], columns = spans[vectorDim];
+    Value length = subtract(columns.upper, columns.lower);
+    Value isShort = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, length, constant(lanes * unroll));
+    Value main = arith::SelectOp::create(builder, loc, isShort, roundDown(lines, lanes), lines.lower);
+    forLoop(lines.lower, main, lanes, {}, [&](Value iv, ValueRange) {
+      NestPoint group = point;
+      group.enterVector(row, iv, lanes, Value());
+      body.loadReady(group, kernel);
+      reduceTogether(group, columns);
+      return SmallVector<Value>();
+    });
+    forLoop(main, lines.upper, 1, {}, [&](Value iv, ValueRange) {
+      NestPoint line = atRow(point, iv);
+      emitLaneReduction(line);
+      return SmallVector<Value>();
+    });
+  }
+
+  void reduceTogether(NestPoint &group, Span columns) {
+    unsigned outputs = kernel.op.getNumDpsInits();
+    SmallVector<Value> accumulators;
+    for (unsigned lane = 0; lane < lanes; ++lane)
+      llvm::append_range(accumulators, body.neutralVectors(lanes));
+    Value whole = roundDown(columns, lanes);
+    accumulators = forLoop(columns.lower, whole, lanes, accumulators, [&](Value column, ValueRange carried) {
+      return accumulateSquare(group, column, carried, nullptr);
+    });
+    accumulators = forLoop(whole, columns.upper, lanes, accumulators, [&](Value column, ValueRange carried) {
+      return accumulateSquare(group, column, carried, &columns);
+    });
+    for (unsigned half = lanes / 2; half >= 1; half /= 2)
+      for (unsigned i = 0; i < half * outputs; ++i)
+        accumulators[i] = body.combine(i % outputs, accumulators[i], accumulators[i + half * outputs]);
+    SmallVector<Value> start = body.initialValues(group, options.startFromNeutral), results;
+    for (unsigned output = 0; output < outputs; ++output)
+      results.push_back(body.combine(output, start[output], accumulators[output]));
+    body.store(group, results);
+  }
+
+  // One square of columns. With `within`, columns past the end of that span are left out: they stand at the last one.
+  SmallVector<Value> accumulateSquare(const NestPoint &group, Value column, ValueRange carried, const Span *within) {
+    unsigned outputs = kernel.op.getNumDpsInits();
+    SmallVector<NestPoint> points;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      points.push_back(group);
+      Value place = add(column, constant(lane));
+      if (within)
+        place = builder.createOrFold<arith::MinSIOp>(loc, place, subtract(within->upper, constant(1)));
+      points.back().ivs[vectorDim] = place;
+    }
+    body.loadTransposed(points, vectorDim, within ? maskFrom(column, *within) : Value());
+    SmallVector<Value> results;
+    for (auto [lane, point] : llvm::enumerate(points)) {
+      body.loadReady(point, kernel);
+      SmallVector<Value> before(carried.slice(lane * outputs, outputs));
+      SmallVector<Value> after = body.accumulate(point, before);
+      if (within && lane > 0) {
+        Value inside =
+            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, add(column, constant(lane)), within->upper);
+        for (auto [value, old] : llvm::zip(after, before))
+          value = arith::SelectOp::create(builder, loc, inside, value, old);
+      }
+      llvm::append_range(results, after);
+    }
+    return results;
+  }
+
   // The end of the part of the span that whole steps cover.
   Value roundDown(Span span, int64_t step) {
     Value length = subtract(span.upper, span.lower);
@@ -337,7 +421,7 @@ private:
   NestBody body;
   unsigned vectorDim = none;
   unsigned lanes = 1, unroll = 1, rows = 1;
-  bool tiled = false;
+  bool tiled = false, together = false;
   SmallVector<unsigned> outer, reductions;
 };
 

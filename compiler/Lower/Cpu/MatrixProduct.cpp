@@ -10,7 +10,7 @@ using namespace mlir;
 namespace pmap {
 
 // Of many products, each with fewer multiplications than this is over before a call of the library would be.
-static constexpr int64_t generatedPart = 1 << 12;
+static constexpr int64_t generatedPart = 1 << 13;
 
 namespace {
 // The roles of the loops, and of the operands: c[i, j] += a[i, k] * b[k, j]. Where there are more loops, `outer` ones

@@ -52,8 +52,9 @@ public:
 
   /// Loads the inputs whose loops have all been entered and that are not loaded yet.
   void loadReady(NestPoint &point, Kernel &kernel);
-  /// Loads the inputs that are contiguous along loop `row` for points at neighbouring rows, one per lane.
-  void loadTransposed(llvm::MutableArrayRef<NestPoint> points, unsigned row);
+  /// Loads the inputs that are contiguous along loop `row` for points at neighbouring rows, one per lane. With a mask
+  /// only the points where it is set have elements.
+  void loadTransposed(llvm::MutableArrayRef<NestPoint> points, unsigned row, mlir::Value mask = {});
   /// The old values of outputs where the body reads them (null elsewhere).
   llvm::SmallVector<mlir::Value> outputsReadBefore(NestPoint &point);
   /// What the body yields, given the outputs' values.

@@ -146,7 +146,7 @@ static void transposeInRegisters(OpBuilder &builder, Location loc, MutableArrayR
   }
 }
 
-void NestBody::loadTransposed(MutableArrayRef<NestPoint> points, unsigned row) {
+void NestBody::loadTransposed(MutableArrayRef<NestPoint> points, unsigned row, Value mask) {
   NestPoint &first = points.front();
   for (unsigned operand = 0; operand < kernel.numInputs(); ++operand) {
     auto type = dyn_cast<MemRefType>(buffer(operand).getType());
@@ -162,7 +162,11 @@ void NestBody::loadTransposed(MutableArrayRef<NestPoint> points, unsigned row) {
       SmallVector<Value> indices(place.indices);
       Value step = arith::ConstantIndexOp::create(builder, loc, lane);
       indices[along] = builder.createOrFold<arith::AddIOp>(loc, indices[along], step);
-      lines.push_back(vector::LoadOp::create(builder, loc, vector, memory, indices));
+      if (mask)
+        lines.push_back(vector::MaskedLoadOp::create(builder, loc, vector, memory, indices, mask,
+                                                     constantOf(builder.getOneAttr(vector.getElementType()), vector)));
+      else
+        lines.push_back(vector::LoadOp::create(builder, loc, vector, memory, indices));
     }
     transposeInRegisters(builder, loc, lines);
     for (auto [point, line] : llvm::zip(points, lines))

@@ -1,8 +1,12 @@
 // Destination reuse: an op that writes a fresh tensor is told to write into one that may die there. It is a suggestion
 // only: where the old value is still wanted, bufferization sees the conflict and allocates after all, without a copy,
 // because the op never reads its destination.
+//
+// A sum that is added to a carried array goes there directly.
 
 #include "compiler/Lower/Cpu/Passes.h"
+
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -56,6 +60,51 @@ void reuseCarried(Operation *yield) {
   }
 }
 
+// True for `a + b`, element by element over whole arrays.
+bool isSum(linalg::GenericOp generic) {
+  Block *body = generic.getBody();
+  if (generic.getNumReductionLoops() > 0 || generic.getNumDpsInputs() != 2 || generic.getNumDpsInits() != 1 ||
+      body->getOperations().size() != 2 || !isa<arith::AddFOp, arith::AddIOp>(body->front()) ||
+      body->getTerminator()->getOperand(0) != body->front().getResult(0))
+    return false;
+  Operation &add = body->front();
+  Value first = body->getArgument(0), second = body->getArgument(1);
+  return ((add.getOperand(0) == first && add.getOperand(1) == second) ||
+          (add.getOperand(0) == second && add.getOperand(1) == first)) &&
+         llvm::all_of(generic.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); });
+}
+
+// True for a sum over some loops that begins with zeros.
+bool isFreshSum(linalg::GenericOp generic) {
+  if (generic.getNumReductionLoops() == 0 || generic.getNumDpsInits() != 1 || !generic->hasOneUse())
+    return false;
+  auto fill = generic.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  Value result = generic.getBody()->getTerminator()->getOperand(0), running = generic.getBody()->getArguments().back();
+  Operation *add = result.getDefiningOp();
+  return fill && (matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) || matchPattern(fill.getInputs()[0], m_Zero())) &&
+         isa_and_nonnull<arith::AddFOp, arith::AddIOp>(add) && llvm::is_contained(add->getOperands(), running) &&
+         running.hasOneUse();
+}
+
+// A loop that adds sums up, as that over the places of a convolution's kernel: each sum continues the carried one,
+// where it lies, instead of being made and then added.
+void continueCarried(Operation *yield) {
+  for (OpOperand &operand : yield->getOpOperands()) {
+    auto total = operand.get().getDefiningOp<linalg::GenericOp>();
+    Value carried = carriedValue(yield, operand.getOperandNumber());
+    if (!total || !carried || !carried.hasOneUse() || !total->hasOneUse() || total->getBlock() != yield->getBlock() ||
+        !isSum(total) || !llvm::is_contained(total.getDpsInputs(), carried) || carried.getType() != total.getType(0))
+      continue;
+    Value other = total.getDpsInputs()[total.getDpsInputs()[0] == carried ? 1 : 0];
+    auto sum = other.getDefiningOp<linalg::GenericOp>();
+    if (!sum || sum->getBlock() != yield->getBlock() || !isFreshSum(sum))
+      continue;
+    sum.getDpsInitOperand(0)->set(carried);
+    operand.set(sum.getResult(0));
+    total.erase();
+  }
+}
+
 // An input whose last use is this op, read at the very place that is written.
 void reuseDyingInput(linalg::GenericOp generic) {
   if (generic.getNumReductionLoops() > 0)
@@ -84,8 +133,10 @@ struct ReuseDestinationsPass : PassWrapper<ReuseDestinationsPass, OperationPass<
 
   void runOnOperation() final {
     getOperation().walk([](Operation *op) {
-      if (isa<scf::YieldOp>(op))
-        reuseCarried(op);
+      if (!isa<scf::YieldOp>(op))
+        return;
+      continueCarried(op);
+      reuseCarried(op);
     });
     getOperation().walk([](linalg::GenericOp generic) { reuseDyingInput(generic); });
   }
