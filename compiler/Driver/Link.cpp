@@ -65,7 +65,8 @@ bool anySymbol(llvm::StringRef object, llvm::function_ref<bool(llvm::StringRef, 
 } // namespace
 
 std::string runtimeLibraryFolder() {
-  llvm::SmallString<128> path(llvm::sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&runtimeLibraryFolder)));
+  llvm::SmallString<128> path(
+      llvm::sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&runtimeLibraryFolder)));
   llvm::sys::path::remove_filename(path);
   llvm::sys::path::append(path, "..", "lib");
   llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
@@ -89,12 +90,6 @@ std::string linkExecutable(llvm::StringRef object, llvm::StringRef output) {
     return "no linker: 'build' needs the system's C compiler (cc, gcc or clang); install one, for example by "
            "'apt-get install gcc', or use 'pmapc run', which needs none";
   }
-
-  llvm::StringRef folder = llvm::sys::path::parent_path(output);
-  if (!folder.empty() && !llvm::sys::fs::is_directory(folder))
-    return "cannot write '" + output.str() + "': the folder '" + folder.str() + "' does not exist";
-  if (llvm::sys::fs::is_directory(output))
-    return "cannot write '" + output.str() + "': it is a folder";
 
   Temporary objectFile, executable, log;
   int descriptor;
@@ -122,7 +117,8 @@ std::string linkExecutable(llvm::StringRef object, llvm::StringRef output) {
   // The libraries that the runtime itself was built against, one line of linker flags written by the build.
   llvm::SmallVector<llvm::StringRef> flags;
   std::string flagsText = readText(libraries + "/pmaprt.link");
-  std::string blasText = needsSymbol(object, "pmap_rt_gemm") ? readText(libraries + "/pmaprt_blas.link") : std::string();
+  std::string blasText =
+      needsSymbol(object, "pmap_rt_gemm") ? readText(libraries + "/pmaprt_blas.link") : std::string();
   llvm::StringRef(blasText).split(flags, ' ', -1, /*KeepEmpty=*/false);
   llvm::StringRef(flagsText).split(flags, ' ', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef flag : flags)
@@ -140,7 +136,8 @@ std::string linkExecutable(llvm::StringRef object, llvm::StringRef output) {
     return "the linker '" + linker + "' failed" + (message.empty() ? "" : ": " + message) + "\n" + readText(log.path);
   // A unique file is made private; an executable is for everybody whom the umask allows.
   auto permissions = llvm::sys::fs::all_read | llvm::sys::fs::all_exe | llvm::sys::fs::owner_write;
-  llvm::sys::fs::setPermissions(executable.path, static_cast<llvm::sys::fs::perms>(permissions & ~llvm::sys::fs::getUmask()));
+  llvm::sys::fs::setPermissions(executable.path,
+                                static_cast<llvm::sys::fs::perms>(permissions & ~llvm::sys::fs::getUmask()));
   if (auto error = llvm::sys::fs::rename(executable.path, output))
     return "cannot write '" + output.str() + "': " + error.message();
   executable.path.clear();

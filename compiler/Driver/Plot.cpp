@@ -2,12 +2,12 @@
 
 #include "compiler/Driver/Plot.h"
 
+#include "compiler/Driver/Output.h"
+
 #include "pmap/runtime.h"
 #include "runtime/io/Elements.h"
 #include "runtime/io/Files.h"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
@@ -90,22 +90,13 @@ int readSeries(const std::string &text, std::vector<PlotSeries> &series) {
   return series.size() > before ? 0 : fail("no array in the archive is a vector", file);
 }
 
-int writeFile(const std::string &path, const std::string &content) {
-  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &stream) {
-    stream << content;
-    return llvm::Error::success();
-  });
-  if (!error)
-    return 0;
-  llvm::errs() << rt::Problem{"E1027", path, "cannot write the file: " + llvm::toString(std::move(error)), {}}.render();
-  return 1;
-}
-
 } // namespace
 
 int plotFiles(const std::vector<std::string> &arrays, const PlotOptions &options) {
   if (!options.output.empty() && !llvm::StringRef(options.output).ends_with(".svg"))
     return fail("plots are written as .svg, got '" + options.output + "'");
+  if (int status = options.output.empty() ? 0 : checkOutput(options.output))
+    return status;
   Plot plot{options.title, options.xLabel, options.yLabel, options.logarithmic, {}};
   pmap_rt_start(1, 1);
   int status = 0;
@@ -130,7 +121,7 @@ int plotFiles(const std::vector<std::string> &arrays, const PlotOptions &options
   if (plot.title.empty() && plot.series.size() == 1)
     plot.title = plot.series.front().name;
   if (!options.output.empty())
-    return writeFile(options.output, plotAsSvg(plot));
+    return writeOutput(options.output, plotAsSvg(plot));
   unsigned columns = llvm::sys::Process::StandardOutColumns();
   llvm::outs() << plotAsText(plot, columns ? static_cast<int>(std::min(columns, 160u)) : 80);
   return 0;

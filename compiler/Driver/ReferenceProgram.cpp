@@ -86,7 +86,8 @@ void writePacked(const evaluate::NDArray &value, void *result) {
 void printFailure(const evaluate::Failure &failure) {
   pmap_site site = {failure.file.c_str(), failure.line, failure.column, failure.text.c_str()};
   std::string code = evaluate::codeOf(failure);
-  std::string text = rt::renderError(&site, code.empty() ? "E1199" : code.c_str(), evaluate::messageOf(failure), failure.note);
+  std::string text = rt::renderError(&site, code.empty() ? "E1201" : code.c_str(), evaluate::messageOf(failure),
+                                     evaluate::noteOf(failure));
   std::fputs(text.c_str(), stderr);
 }
 
@@ -100,8 +101,8 @@ void printLine(llvm::StringRef format, llvm::ArrayRef<evaluate::NDArray> values,
     if (pair == "{}" && next < values.size()) {
       const evaluate::NDArray &value = values[next];
       auto dtype = parseDType(dtypes[next++]);
-      char *text = pmap_format_array(static_cast<int32_t>(dtype.value_or(DType::F32)), static_cast<int32_t>(value.rank()),
-                                     value.shape().data(), value.data(), 0);
+      char *text = pmap_format_array(static_cast<int32_t>(dtype.value_or(DType::F32)),
+                                     static_cast<int32_t>(value.rank()), value.shape().data(), value.data(), 0);
       line += text;
       std::free(text);
       ++i;
@@ -137,7 +138,7 @@ struct ReferenceProgram::Entry {
     evaluate::Failure failure;
     if (mlir::failed(evaluate::evaluate(entry.function, inputs, options, results, failure))) {
       printFailure(failure);
-      return 1;
+      return failure.ofInput ? 2 : 1;
     }
     for (const evaluate::NDArray &result : results)
       writePacked(result, args[next++]);
@@ -154,7 +155,8 @@ struct ReferenceProgram::Entry {
 ReferenceProgram::ReferenceProgram() = default;
 ReferenceProgram::~ReferenceProgram() = default;
 
-std::unique_ptr<ReferenceProgram> ReferenceProgram::create(mlir::ModuleOp module, const std::string &name, int devices) {
+std::unique_ptr<ReferenceProgram> ReferenceProgram::create(mlir::ModuleOp module, const std::string &name,
+                                                           int devices) {
   std::unique_ptr<ReferenceProgram> result(new ReferenceProgram());
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
     auto signature = getSignature(function);
@@ -163,7 +165,8 @@ std::unique_ptr<ReferenceProgram> ReferenceProgram::create(mlir::ModuleOp module
     auto entry = std::make_unique<Entry>(function, std::move(*signature));
     entry->name = name;
     entry->devices = devices;
-    entry->program = {entry->name.c_str(), nullptr, &entry->tables.table, Entry::call, entry.get(), entry->tables.source.isParallel};
+    entry->program = {entry->name.c_str(), nullptr,     &entry->tables.table,
+                      Entry::call,         entry.get(), entry->tables.source.isParallel};
     result->entries.push_back(std::move(entry));
   }
   if (result->entries.empty())

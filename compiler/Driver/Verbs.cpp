@@ -2,6 +2,7 @@
 
 #include "compiler/Driver/Jit.h"
 #include "compiler/Driver/Link.h"
+#include "compiler/Driver/Output.h"
 #include "compiler/Driver/ReferenceProgram.h"
 #include "compiler/Support/ErrorPages.h"
 #include "compiler/Syntax/Parser.h"
@@ -55,8 +56,8 @@ int runReference(const std::string &path, const RunOptions &options, const std::
   return program->main(argv.count(), argv.pointers.data());
 }
 
-/// Elaborates the tests of a file. Tests that have errors are dropped from the module and counted in `failed`, so that the
-/// others can run; null when the errors are elsewhere, which counts as one failure.
+/// Elaborates the tests of a file. Tests that have errors are dropped from the module and counted in `failed`, so that
+/// the others can run; null when the errors are elsewhere, which counts as one failure.
 mlir::OwningOpRef<mlir::ModuleOp> elaborateTests(Compiler &compiler, ast::Module &ast, int &failed) {
   auto module = compiler.elaborate(ast);
   if (module && compiler.transform(*module))
@@ -146,28 +147,31 @@ int buildProgram(const std::string &path, const CompileOptions &options, const s
                  std::optional<Stage> stage) {
   Compiler compiler(options);
   if (stage) {
+    bool toFile = !output.empty() && output != "-";
+    if (int status = toFile ? checkOutput(output) : 0)
+      return status;
     auto text = compiler.emit(path, *stage);
     if (!text)
       return report(compiler);
     report(compiler);
     compiler.printExplanation();
-    if (output.empty() || output == "-") {
-      llvm::outs() << *text;
-      return 0;
-    }
-    std::error_code error;
-    llvm::raw_fd_ostream file(output, error);
-    if (error)
-      return fail("cannot write '" + output + "': " + error.message());
-    file << *text;
+    if (toFile)
+      return writeOutput(output, *text);
+    llvm::outs() << *text;
     return 0;
   }
+  std::string executable = output.empty() ? llvm::sys::path::stem(path).str() : output;
+  if (int status = output.empty() ? 0 : checkOutput(output, OutputKind::Executable))
+    return status;
   auto object = compiler.object(path);
   if (!object)
     return report(compiler);
+  // A program's own name comes second to what is wrong with the program.
+  if (int status = checkOutput(executable, OutputKind::Executable))
+    return status;
   if (!needsSymbol(object->getBuffer(), options.gpu ? "pmap_cuda_program_main" : "pmap_program_main"))
     return fail("'" + path + "' has no `main` to build an executable of [E1003]");
-  std::string error = linkExecutable(object->getBuffer(), output.empty() ? llvm::sys::path::stem(path) : output);
+  std::string error = linkExecutable(object->getBuffer(), executable);
   return error.empty() ? 0 : fail(error, 1);
 }
 
@@ -175,7 +179,8 @@ int checkFiles(const std::vector<std::string> &paths, const CompileOptions &opti
   Compiler compiler(options);
   for (const std::string &path : paths)
     if (auto ast = compiler.parse(path))
-      // What has no derivative, and collectives that a derivative would make unsafe (V6), show when gradients are taken.
+      // What has no derivative, and collectives that a derivative would make unsafe (V6), show when gradients are
+      // taken.
       if (auto module = compiler.elaborate(*ast))
         if (compiler.transform(*module) && options.explain)
           compiler.lower(*module);
@@ -230,29 +235,22 @@ int formatFiles(const std::vector<std::string> &paths, bool inPlace, bool checkO
     } else if (!inPlace || path == "-") {
       llvm::outs() << text;
     } else if (changed) {
-      // Through a temporary, so that a full disk cannot lose the source.
-      std::string temporary = path + ".pmapc-fmt";
-      std::error_code error;
-      llvm::raw_fd_ostream out(temporary, error);
-      if (!error) {
-        out << text;
-        out.close();
-        error = out.has_error() ? out.error() : llvm::sys::fs::rename(temporary, path);
-        out.clear_error();
-      }
-      if (error) {
-        llvm::sys::fs::remove(temporary);
-        status = fail("cannot write '" + path + "': " + error.message());
-      }
+      int written = checkOutput(path);
+      written = written ? written : writeOutput(path, text);
+      status = written ? written : status;
     }
   }
   return status;
 }
 
-int testFiles(const std::vector<std::string> &paths, const RunOptions &options, const std::string &filter, int devices) {
+int testFiles(const std::vector<std::string> &paths, const RunOptions &options, const std::string &filter,
+              int devices) {
   RunOptions testOptions = options;
   testOptions.compile.tests = true;
   int passed = 0, failed = 0;
+  // A file none of whose tests can run is bad input; a test that has an error of its own only fails.
+  bool unusable = false;
+  size_t seen = 0;
   pmap_rt_start(devices, 0);
   for (const std::string &path : paths) {
     Compiler compiler(testOptions.compile);
@@ -266,6 +264,7 @@ int testFiles(const std::vector<std::string> &paths, const RunOptions &options, 
       module = ast ? elaborateTests(compiler, *ast, failed) : nullptr;
       if (!module) {
         failed += !ast;
+        unusable = true;
         report(compiler);
         continue;
       }
@@ -281,6 +280,7 @@ int testFiles(const std::vector<std::string> &paths, const RunOptions &options, 
         ast = again.parse(path);
         if (!ast || !elaborateTests(again, *ast, failed)) {
           failed += !ast;
+          unusable = true;
           report(again);
           continue;
         }
@@ -305,6 +305,7 @@ int testFiles(const std::vector<std::string> &paths, const RunOptions &options, 
       for (int i = 0; list && count && i < *count; ++i)
         tests.push_back(&list[i]);
     }
+    seen += tests.size();
     for (const pmap_program *test : tests) {
       std::string title = test->signature->name;
       if (!filter.empty() && title.find(filter) == std::string::npos)
@@ -322,7 +323,9 @@ int testFiles(const std::vector<std::string> &paths, const RunOptions &options, 
     }
   }
   llvm::outs() << passed << " passed, " << failed << " failed\n";
-  return failed ? 1 : 0;
+  if (!filter.empty() && seen > 0 && passed + failed == 0)
+    return fail("no test's title contains '" + filter + "'");
+  return unusable ? 2 : failed ? 1 : 0;
 }
 
 int explainCode(const std::string &code) {

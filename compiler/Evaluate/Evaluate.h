@@ -1,12 +1,12 @@
 // The reference evaluator: runs a function of the pmap dialect op by op, looping over devices and elements.
 //
-// It is what `--target ref` runs and the oracle of the numeric tests, so it shares no code with the lowering or with the
-// runtime's collectives, and prefers the obvious to the fast. It runs a module before or after simplification; only
+// It is what `--target ref` runs and the oracle of the numeric tests, so it shares no code with the lowering or with
+// the runtime's collectives, and prefers the obvious to the fast. It runs a module before or after simplification; only
 // `pmap.grad` must be gone (`pmap-transform`).
 //
-// How it counts: elementwise operations round once per operation to the element's dtype; sums, products and contractions
-// within a device accumulate in long double and round once; collectives combine in flat rank order in the dtype (f16 and
-// bf16 in f32), the order that rule C1 fixes, so that their bits are those of CPU devices.
+// How it counts: elementwise operations round once per operation to the element's dtype; sums, products and
+// contractions within a device accumulate in long double and round once; collectives combine in flat rank order in the
+// dtype (f16 and bf16 in f32), the order that rule C1 fixes, so that their bits are those of CPU devices.
 #pragma once
 
 #include "compiler/Evaluate/NDArray.h"
@@ -32,6 +32,8 @@ struct Failure {
   std::string code;
   /// What to do about it, or empty; printed as a note.
   std::string note;
+  /// Sizes of inputs, or the number of devices, do not fit, and no device ran.
+  bool ofInput = false;
   std::string file;
   int32_t line = 0, column = 0;
 };
@@ -40,6 +42,8 @@ struct Failure {
 std::string messageOf(const Failure &failure);
 /// Its code, `E1101`.
 std::string codeOf(const Failure &failure);
+/// What to do about it, or which device it was; empty where there is nothing to say.
+std::string noteOf(const Failure &failure);
 
 struct EvaluateOptions {
   int64_t devices = 1;

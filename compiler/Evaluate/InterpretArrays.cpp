@@ -1,4 +1,5 @@
 // What one device does alone: operations without regions and without communication.
+#include "compiler/Dialect/IR/FailureText.h"
 #include "compiler/Dialect/IR/NeedsElements.h"
 #include "compiler/Evaluate/ArrayOps.h"
 #include "compiler/Evaluate/Elementwise.h"
@@ -183,7 +184,7 @@ void Interpreter::runLocal(Operation *op, unsigned device, SmallVectorImpl<NDArr
             if (!size)
               return;
             if (*size < 0)
-              return fail(op, device, PMAP_FAIL_NEGATIVE_SIZE, *size, 0, 0, text.getValue());
+              return fail(op, device, PMAP_FAIL_NEGATIVE_SIZE, *size, 0, 0, readableSize(text.getValue()));
             sizes->push_back(*size);
           }
         give(pad(operands[0], operands[1], low, high));
@@ -241,7 +242,7 @@ void Interpreter::runLocal(Operation *op, unsigned device, SmallVectorImpl<NDArr
       })
       .Case([&](BindSizeOp op) {
         if (operands[0].integer() < 0)
-          return fail(op, device, PMAP_FAIL_NEGATIVE_SIZE, operands[0].integer(), 0, 0, op.getSymbol());
+          return fail(op, device, PMAP_FAIL_NEGATIVE_SIZE, operands[0].integer(), 0, 0, readableSize(op.getSymbol()));
         bindSymbol(op.getSymbol(), device, operands[0].integer());
         give(operands[0]);
       })

@@ -52,7 +52,9 @@ bool Interpreter::allHere(Operation *op, const Meeting &meeting, Devices &active
     int64_t devices = mesh->axesSize(meeting.axes);
     if (named != llvm::to_vector(llvm::seq<int64_t>(0, devices))) {
       for (unsigned device : active)
-        failWith(op, device, "E1123", "groups do not cover each of " + Twine(devices) + " devices once");
+        failWith(op, device, "E1123",
+                 "groups name " + Twine(named.size()) + " positions, expected each of the " + Twine(devices) +
+                     " devices of their axis once");
       return false;
     }
   }

@@ -2,8 +2,9 @@
 #include "compiler/Evaluate/ArrayOps.h"
 #include "compiler/Evaluate/Interpreter.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "pmap/runtime.h"
+#include "runtime/core/FailureMessage.h"
+#include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <numeric>
 
@@ -13,9 +14,7 @@ namespace pmap::evaluate {
 
 //===-- Meshes -------------------------------------------------------------------------------------------------------//
 
-int64_t Mesh::axisSize(StringRef axis) const {
-  return sizes[llvm::find(axes, axis) - axes.begin()];
-}
+int64_t Mesh::axisSize(StringRef axis) const { return sizes[llvm::find(axes, axis) - axes.begin()]; }
 
 int64_t Mesh::position(int64_t device, StringRef axis) const {
   int64_t a = llvm::find(axes, axis) - axes.begin();
@@ -60,18 +59,20 @@ std::optional<Mesh> Interpreter::resolve(MeshAttr attribute, Operation *op) {
   int64_t available = attribute.getDevices().empty() ? options.devices : int64_t(attribute.getDevices().size());
   for (int64_t device : attribute.getDevices())
     if (device >= options.devices) {
-      failWith(op, 0, "E1121", "device " + Twine(device) + " does not exist: the program has " + Twine(options.devices),
-               "run with --devices " + Twine(device + 1));
+      failOfInput(op, {"E1121",
+                       "device " + std::to_string(device) + " does not exist: the program has " +
+                           std::to_string(options.devices),
+                       "run with --devices " + std::to_string(device + 1)});
       return std::nullopt;
     }
   if (literal > available || (open != 0 && available % literal != 0)) {
     std::string text;
     for (auto [axis, size] : llvm::zip_equal(resolved.axes, resolved.sizes))
       text += (text.empty() ? "" : ", ") + axis.str() + ": " + (size < 0 ? "_" : std::to_string(size));
-    failWith(op, 0, "E1121",
-             "mesh (" + text + ") needs " + (open ? "a multiple of " : "") + Twine(literal) +
-                 " devices, the program has " + Twine(available),
-             "run with --devices " + Twine(open ? (available / literal + 1) * literal : literal));
+    failOfInput(op, {"E1121",
+                     "mesh (" + text + ") needs " + (open ? "a multiple of " : "") + std::to_string(literal) +
+                         " devices, the program has " + std::to_string(available),
+                     "run with --devices " + std::to_string(open ? (available / literal + 1) * literal : literal)});
     return std::nullopt;
   }
   for (int64_t &size : resolved.sizes)
@@ -204,10 +205,7 @@ void Interpreter::runMap(MapOp op) {
       axes.push_back(axis.getValue());
     int64_t parts = resolved->axesSize(axes);
     if (size % parts != 0 && !argument.getRagged())
-      return failWith(op, 0, "E1120",
-                      argument.getLabel().getValue() + ": size " + Twine(size) + " does not divide by the " +
-                          Twine(parts) + " devices of axis \"" + llvm::join(axes, ", ") + "\"",
-                      "write 'ragged: true' to give the first devices one more");
+      return failOfInput(op, rt::indivisibleSize(argument.getLabel().getValue(), size, parts, llvm::join(axes, ", ")));
     SmallVector<int64_t> local;
     for (int64_t device = 0; device < count; ++device)
       local.push_back(partOf(size, parts, resolved->position(device, axes)).second);
@@ -222,6 +220,7 @@ void Interpreter::runMap(MapOp op) {
     inputs.push_back(std::move(expected));
   }
 
+  anyDeviceRan = true;
   // Inside, every value is one array per device.
   SmallVector<std::optional<Failure>> hostFailures(count);
   std::swap(failures, hostFailures);
@@ -240,12 +239,18 @@ void Interpreter::runMap(MapOp op) {
   runBlock(body, active);
 
   std::optional<Failure> lowest;
-  for (const std::optional<Failure> &failure : llvm::reverse(failures))
-    if (failure)
-      lowest = failure;
+  int64_t lowestDevice = 0;
+  for (int64_t device = count; device-- > 0;)
+    if (failures[device]) {
+      lowest = failures[device];
+      lowestDevice = device;
+    }
   mesh.reset();
   std::swap(failures, hostFailures);
   if (lowest) {
+    // What is told of a collective is true of every device that takes part.
+    if (count > 1 && lowest->kind >= 0 && !rt::failureMessage(lowest->kind, lowest->text, 0, 0, 0).isTold)
+      lowest->note = "on device " + std::to_string(lowestDevice);
     failures[0] = lowest;
     return;
   }

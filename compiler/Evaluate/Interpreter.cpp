@@ -1,8 +1,9 @@
 #include "compiler/Evaluate/Interpreter.h"
+#include "compiler/Dialect/IR/FailureText.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "pmap/runtime.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -83,6 +84,14 @@ void Interpreter::fail(Operation *op, unsigned device, int32_t kind, int64_t a, 
   failure.a = a;
   failure.b = b;
   failure.c = c;
+  // A kind whose format names no text takes the one that the operation was given (FailureText.h).
+  StringRef told = failureText(op->getLoc());
+  bool takes = kind == PMAP_FAIL_ASSERT || kind == PMAP_FAIL_INDEX || kind == PMAP_FAIL_INEXACT ||
+               kind == PMAP_FAIL_SLICE || kind == PMAP_FAIL_CAST;
+  if (!told.empty() && takes) {
+    failure.kind = kind == PMAP_FAIL_ASSERT ? PMAP_FAIL_TOLD : kind;
+    text = told;
+  }
   failure.text = text.str();
   failures[device] = std::move(failure);
 }
@@ -95,6 +104,12 @@ void Interpreter::failWith(Operation *op, unsigned device, StringRef code, const
   failure.text = message.str();
   failure.note = note.str();
   failures[device] = std::move(failure);
+}
+
+void Interpreter::failOfInput(Operation *op, const rt::FailureMessage &words) {
+  failWith(op, 0, words.code, words.message, words.note);
+  if (failures[0])
+    failures[0]->ofInput = !anyDeviceRan;
 }
 
 void Interpreter::dropFailed(Devices &active) {
@@ -178,7 +193,7 @@ std::optional<SmallVector<int64_t, 4>> Interpreter::shapeOf(Type type, Operation
       return std::nullopt;
     // A slice that ends before it begins is told by its bounds.
     if (*size < 0 && !isa<SliceOp>(op)) {
-      fail(op, device, PMAP_FAIL_NEGATIVE_SIZE, *size, 0, 0, polynomial);
+      fail(op, device, PMAP_FAIL_NEGATIVE_SIZE, *size, 0, 0, readableSize(polynomial));
       return std::nullopt;
     }
     shape.push_back(*size);

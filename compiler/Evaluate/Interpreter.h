@@ -5,10 +5,11 @@
 #include "compiler/Evaluate/ArrayOps.h"
 #include "compiler/Evaluate/Evaluate.h"
 #include "compiler/Support/Size.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/StringMap.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "runtime/core/FailureMessage.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace pmap::evaluate {
 
@@ -36,8 +37,8 @@ struct Mesh {
   Devices group(int64_t device, llvm::ArrayRef<llvm::StringRef> along) const;
 };
 
-/// Devices run in lock-step: every operation is done for all devices that reach it before the next one starts. Where they
-/// part (a branch or a loop whose condition varies), a region runs for those of them that enter it.
+/// Devices run in lock-step: every operation is done for all devices that reach it before the next one starts. Where
+/// they part (a branch or a loop whose condition varies), a region runs for those of them that enter it.
 ///
 /// A device that fails leaves the set; the others go on to the next collective or to the end of the map, and then the
 /// failure of the lowest rank is the program's.
@@ -73,6 +74,8 @@ private:
             llvm::StringRef text = "");
   void failWith(mlir::Operation *op, unsigned device, llvm::StringRef code, const llvm::Twine &message,
                 const llvm::Twine &note = "");
+  /// The host fails because sizes of inputs, or the number of devices, do not fit.
+  void failOfInput(mlir::Operation *op, const rt::FailureMessage &words);
   void dropFailed(Devices &active);
 
   /// The value of a size polynomial on a device; fails the device where it has none.
@@ -132,6 +135,8 @@ private:
   llvm::StringMap<Size> polynomials;
   /// The mesh of the map that is running; none outside of maps, where one device, number 0, stands for the host.
   std::optional<Mesh> mesh;
+  /// Whether a map has begun to run on its devices.
+  bool anyDeviceRan = false;
   /// One entry per device.
   llvm::SmallVector<std::optional<Failure>> failures;
 };

@@ -1,4 +1,5 @@
 // Run-time checks. A failed one calls `pmap_rt_fail` on a cold path; what follows may rely on it.
+#include "compiler/Dialect/IR/FailureText.h"
 #include "compiler/Lower/Translator.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "pmap/runtime.h"
@@ -59,6 +60,13 @@ void Translator::failIf(OpBuilder &builder, Location loc, Value bad, int32_t kin
     return;
   MLIRContext *context = builder.getContext();
   Type pointer = LLVM::LLVMPointerType::get(context), i32 = builder.getI32Type(), i64 = builder.getI64Type();
+  if (StringRef told = failureText(loc); !told.empty()) {
+    if (kind == PMAP_FAIL_ASSERT)
+      kind = PMAP_FAIL_TOLD;
+    if (kind == PMAP_FAIL_TOLD || kind == PMAP_FAIL_INDEX || kind == PMAP_FAIL_INEXACT || kind == PMAP_FAIL_SLICE ||
+        kind == PMAP_FAIL_CAST)
+      text = told;
+  }
   SymbolRefAttr callee = declareRuntimeFunction(
       module, "pmap_rt_fail", FunctionType::get(context, {pointer, i32, i64, i64, i64}, {}), {"noreturn", "cold"});
   auto guard = scf::IfOp::create(builder, loc, bad, /*withElseRegion=*/false);
@@ -217,7 +225,7 @@ void Translator::translateBindSize(BindSizeOp op) {
   Location loc = op.getLoc();
   Value value = plain(op.getValue()), zero = index(0, loc);
   Value negative = compare(b, loc, CmpIPredicate::slt, value, zero);
-  failIf(b, loc, negative, PMAP_FAIL_NEGATIVE_SIZE, {value}, op.getSymbol());
+  failIf(b, loc, negative, PMAP_FAIL_NEGATIVE_SIZE, {value}, readableSize(op.getSymbol()));
   // Sizes that depend on the symbol are computed after the last op of the check.
   sizes.bind(op.getSymbol(), value, &*std::prev(b.getInsertionPoint()));
   set(op, value);

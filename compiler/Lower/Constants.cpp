@@ -42,7 +42,7 @@ StringRef Constants::textGlobal(Location loc, StringRef text) {
   std::string &name = globals["t" + text.str()];
   if (!name.empty())
     return name;
-  name = "pmap.text." + std::to_string(globals.size());
+  name = prefix + "text." + std::to_string(globals.size());
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   std::string bytes = text.str() + '\0';
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes.size());
@@ -57,7 +57,7 @@ StringRef Constants::siteGlobal(Location loc, StringRef text) {
   std::string &name = globals[key];
   if (!name.empty())
     return name;
-  name = "pmap.site." + std::to_string(globals.size());
+  name = prefix + "site." + std::to_string(globals.size());
   // StringMap references stay valid while texts are added: its entries are allocated one by one.
   std::string file = textGlobal(loc, place.file).str(), extra = text.empty() ? "" : textGlobal(loc, text).str();
   Type pointer = pointerType(module.getContext()), i32 = IntegerType::get(module.getContext(), 32);
@@ -85,7 +85,7 @@ Value Constants::table(OpBuilder &builder, Location loc, ArrayRef<int32_t> value
     key += std::to_string(value) + ",";
   std::string &name = globals[key];
   if (name.empty()) {
-    name = "pmap.table." + std::to_string(globals.size());
+    name = prefix + "table." + std::to_string(globals.size());
     OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
     // An empty table has one element that nobody reads.
     SmallVector<int32_t> elements(values);
@@ -99,7 +99,7 @@ Value Constants::table(OpBuilder &builder, Location loc, ArrayRef<int32_t> value
 }
 
 Value Constants::mapDescriptor(OpBuilder &builder, Location loc, StringRef body, StringRef layout) {
-  std::string name = "pmap.map." + std::to_string(globals.size());
+  std::string name = prefix + "map." + std::to_string(globals.size());
   globals["m" + name] = name;
   std::string site = siteGlobal(loc, "").str(), layoutText = textGlobal(loc, layout).str();
   Type pointer = pointerType(module.getContext());

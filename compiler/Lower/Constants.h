@@ -18,7 +18,8 @@ SourcePlace placeOf(mlir::Location loc);
 /// Makes LLVM globals in a module, one per content, and their addresses as `!llvm.ptr` values.
 class Constants {
 public:
-  explicit Constants(mlir::ModuleOp module) : module(module) {}
+  /// `prefix` begins the names of the globals; each maker of a module has its own.
+  explicit Constants(mlir::ModuleOp module, llvm::StringRef prefix = "pmap.") : module(module), prefix(prefix) {}
 
   /// A null-terminated text.
   mlir::Value text(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef text);
@@ -34,6 +35,7 @@ private:
   llvm::StringRef siteGlobal(mlir::Location loc, llvm::StringRef text);
 
   mlir::ModuleOp module;
+  std::string prefix;
   llvm::StringMap<std::string> globals; ///< content, with a letter for its kind in front, to symbol
 };
 

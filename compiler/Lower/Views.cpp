@@ -1,5 +1,6 @@
 // Views: what old values have become, and how they turn into arrays and operands.
 #include "compiler/Dialect/IR/Facts.h"
+#include "compiler/Dialect/IR/FailureText.h"
 #include "compiler/Lower/RuntimeOps.h"
 #include "compiler/Lower/Translator.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
@@ -256,7 +257,7 @@ OpFoldResult Translator::dimension(const Size &size, Location loc) {
     return result;
   Value value = getValueOrCreateConstantIndexOp(b, loc, result);
   Value negative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, value, index(0, loc));
-  failIf(b, loc, negative, PMAP_FAIL_NEGATIVE_SIZE, {value}, size.str());
+  failIf(b, loc, negative, PMAP_FAIL_NEGATIVE_SIZE, {value}, readableSize(size.str()));
   return result;
 }
 

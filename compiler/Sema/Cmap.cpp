@@ -11,9 +11,11 @@ using llvm::StringRef;
 
 namespace {
 
-/// Calls a builtin with one value per parameter, by name; those not named are left out.
+/// Calls a builtin with one value per parameter, by name; those not named are left out. It speaks of itself as what the
+/// program called.
 Value callBuiltin(CallContext &c, StringRef name, ArrayRef<std::pair<StringRef, Value>> given) {
-  const Builtin &builtin = *BuiltinTable::get().find(name);
+  Builtin builtin = *BuiltinTable::get().find(name);
+  builtin.name = c.builtin.name;
   SmallVector<Value, 8> arguments;
   for (const Parameter &parameter : builtin.parameters) {
     const auto *found = llvm::find_if(given, [&](const auto &pair) { return pair.first == parameter.name; });

@@ -131,12 +131,17 @@ bool Elaborator::collectiveAllowed(ArrayRef<std::string> axes, SourceRange range
       if (!contains(region.vary, axis))
         continue;
       bool isRows = any_of(meshes, [&](const MeshContext &mesh) { return mesh.isVmap && mesh.axes.front() == axis; });
-      Report report = error(Code::E0706, range,
-                            "'" + name + "' over \"" + axis + "\" where " + (isRows ? "rows" : "devices") + " along \"" +
-                                axis + "\" may disagree whether to run it: all of them must reach a collective");
+      Report report =
+          error(Code::E0706, range,
+                "'" + name + "' over \"" + axis + "\" where " + (isRows ? "rows" : "devices") + " along \"" + axis +
+                    "\" may disagree whether to run it: all of them must reach a collective");
       report.note(region.range, region.what + " varies over \"" + axis + "\"");
       if (region.cause)
         noteVariance(report, region.cause, axis);
+      report.note({},
+                  "run '" + name +
+                      "' before it, for all, and use its result inside; or make it the same for all, as in pmax(…, \"" +
+                      axis + "\")");
       return false;
     }
   return true;

@@ -13,7 +13,8 @@ using llvm::StringRef;
 Value MapBuilder::run(ArrayRef<Value> arguments) {
   for (const MeshContext &outer : e.meshes)
     if (!outer.isVmap && !outer.open) {
-      e.error(Code::E0701, range, "a " + request.name + " within a " + outer.madeBy + ": expected a second axis of the outer mesh, or vmap")
+      e.error(Code::E0701, range,
+              "a " + request.name + " within a " + outer.madeBy + ": expected a second axis of the outer mesh, or vmap")
           .note(outer.range, "the outer " + outer.madeBy + " is here");
       return Value::error();
     }
@@ -21,7 +22,8 @@ Value MapBuilder::run(ArrayRef<Value> arguments) {
     for (const std::string &axis : outer.axes)
       if (mesh.has(axis)) {
         e.error(Code::E0732, request.range,
-                "expected axes of its own for this " + request.name + ", got \"" + axis + "\", which is already an axis here")
+                "expected axes of its own for this " + request.name + ", got \"" + axis +
+                    "\", which is already an axis here")
             .note(outer.range, "by the " + outer.madeBy + " around it");
         return Value::error();
       }
@@ -65,10 +67,8 @@ Value MapBuilder::run(ArrayRef<Value> arguments) {
   // Where a collective needs blocks of one size, ragged ones are no way out.
   for (SizeArgAttr &argument : sizeArgs) {
     const LocalSize &local = locals[argument.getSymbol().str()];
-    Size block = Size::exactQuotient(local.global, mesh.outerProduct(local.axes));
-    const auto *needed = llvm::find_if(evenSizes, [&](const auto &pair) {
-      return pair.first.symbols().count(argument.getSymbol().str()) || (local.global.constant() && pair.first == block);
-    });
+    const auto *needed = llvm::find_if(
+        evenSizes, [&](const auto &pair) { return pair.first.symbols().count(argument.getSymbol().str()); });
     if (!local.axes.empty() && needed != evenSizes.end())
       argument = SizeArgAttr::get(context(), argument.getSymbol(), argument.getAxes(), argument.getRagged(),
                                   e.builder.getStringAttr(argument.getLabel().getValue() + " | " + needed->second +

@@ -125,9 +125,9 @@ std::optional<AxisNames> sema::readMeshAxes(Elaborator &e, const Value &value, S
       known.append(mesh.axes.begin(), mesh.axes.end());
   }
   if (known.empty()) {
-    Report report = e.error(Code::E0705, range,
-                            what + " works between the devices of a pmap, and there is none around it");
-    if (!e.meshes.empty())
+    Report report =
+        e.error(Code::E0705, range, what + " works between the devices of a pmap, and there is none around it");
+    if (!e.meshes.empty() && e.meshes.back().madeBy == "vmap")
       report.note(e.meshes.back().range, "to combine the rows of this vmap, name its axis: `axis: \"rows\"`");
     return report;
   }
@@ -137,7 +137,7 @@ std::optional<AxisNames> sema::readMeshAxes(Elaborator &e, const Value &value, S
                               what + ": expected an axis of the mesh, " + quoted(known) + ", got \"" + name + "\"");
       for (const MeshContext &mesh : e.meshes)
         if (mesh.range.isValid())
-          report.note(mesh.range, mesh.isVmap ? "a vmap is here" : "the mesh is made here");
+          report.note(mesh.range, mesh.isVmap ? "a " + mesh.madeBy + " is here" : "the mesh is made here");
       return report;
     }
   return names;

@@ -180,15 +180,20 @@ std::string describeKind(const Value &value) {
   case ValueKind::Array:
     return "an array";
   case ValueKind::Int:
-  case ValueKind::Float:
+    return "the number " + std::to_string(value.as<IntValue>()->value);
+  case ValueKind::Float: {
+    llvm::SmallString<24> text;
+    llvm::raw_svector_ostream(text) << llvm::format("%.9g", value.as<FloatValue>()->value);
+    return "the number " + text.str().str();
+  }
   case ValueKind::Bool:
-    return "a literal";
+    return value.as<BoolValue>()->value ? "`true`" : "`false`";
   case ValueKind::Size:
     return "a size";
   case ValueKind::String:
     return "a string";
   case ValueKind::List:
-    return "a list";
+    return value.as<ListValue>()->elements.empty() ? "an empty list" : "a list";
   case ValueKind::Tuple: {
     const auto *tuple = value.as<TupleValue>();
     return tuple->isRecord() ? "a record" : tuple->elements.empty() ? "no value" : "a tuple";

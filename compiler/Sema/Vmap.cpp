@@ -18,6 +18,7 @@ namespace {
 
 /// What was written in `vmap(f, ...)`.
 struct VmapRequest {
+  std::string name; // what the program called: "vmap", or "cmap", which calls it
   Value function;
   Value in, out;
   std::string axis; // empty: the axis has no name
@@ -83,7 +84,7 @@ bool VmapBuilder::chooseAxis() {
       e.error(Code::E0732, request.range,
               "expected a name of its own for the axis of this vmap, got \"" + axis +
                   "\", which is already an axis here")
-          .note(mesh.range, mesh.isVmap ? "by the vmap around it" : "by the pmap around it");
+          .note(mesh.range, "by the " + mesh.madeBy + " around it");
       return false;
     }
   return true;
@@ -113,8 +114,8 @@ bool VmapBuilder::agreeOnSize(const Size &other, const std::string &place, Sourc
   if (e.provablyEqual(*size, other))
     return true;
   Report report = e.error(Code::E0730, at,
-                          "the mapped dimensions of a vmap have one size: expected " + e.render(*size) + ", of " +
-                              sizePlace + ", got " + e.render(other) + ", of " + place);
+                          "the mapped dimensions of a " + request.name + " have one size: expected " + e.render(*size) +
+                              ", of " + sizePlace + ", got " + e.render(other) + ", of " + place);
   report.note(sizeRange, sizePlace + " is mapped here");
   e.noteBirths(report, *size);
   e.noteBirths(report, other);
@@ -200,11 +201,11 @@ bool VmapBuilder::leaveWithSizes(mlir::Value array, const std::string &subject) 
       bool differs = contains(e.varyOf(inner), axis);
       if (!differs && hoist(symbol->ssa.getDefiningOp()))
         continue;
-      Report report =
-          e.error(Code::E0417, request.range,
-                  subject + " has the shape " + e.render(e.sizesOf(array)) +
-                      (differs ? ", which differs from row to row: expected one shape for all"
-                               : ", whose sizes are computed within the vmap: expected sizes known outside"));
+      Report report = e.error(
+          Code::E0417, request.range,
+          subject + " has the shape " + e.render(e.sizesOf(array)) +
+              (differs ? ", which differs from row to row: expected one shape for all"
+                       : ", whose sizes are computed within the " + request.name + ": expected sizes known outside"));
       e.noteBirths(report, inner);
       return false;
     }
@@ -216,7 +217,8 @@ bool VmapBuilder::leaveLeaf(const Value &leaf, const Value &spec, const std::str
   if (leaf.isError())
     return false;
   if (!e.isArrayLike(leaf)) {
-    e.error(Code::E0719, request.range, "the function of a vmap returns arrays, got " + describeKind(leaf));
+    e.error(Code::E0719, request.range,
+            "the function of a " + request.name + " returns arrays, got " + describeKind(leaf));
     return false;
   }
   Value array = e.materialize(leaf);
@@ -232,7 +234,9 @@ bool VmapBuilder::leaveLeaf(const Value &leaf, const Value &spec, const std::str
           e.error(Code::E0707, spec.range(),
                   "`out: _` needs a result that is the same in all rows, but " + subject + " varies " + overAxis());
       e.noteVariance(report, ssa, axis);
-      if (request.axis.empty())
+      if (request.name == "cmap")
+        report.note({}, "combine the rows of its result, as in sum(cmap(…)(…), axis: 0)");
+      else if (request.axis.empty())
         report.note({}, "combine the rows, as in psum(…, \"rows\") with `axis: \"rows\"` in the vmap");
       else
         report.note({}, "combine the rows, as in psum(…, \"" + axis + "\")");
@@ -315,8 +319,8 @@ Value VmapBuilder::run(ArrayRef<Value> arguments) {
   }
   if (!size)
     return e.error(Code::E0702, range,
-                   "`vmap` needs an array with a dimension to map over, and none of the arguments of " + function.name +
-                       " is mapped");
+                   "`" + request.name + "` needs an array with a dimension to map over, and none of the arguments of " +
+                       function.name + " is mapped");
 
   op = VmapOp::create(e.builder, e.loc(range), mlir::TypeRange(), axis, *size, request.chunk, inputs);
   mlir::Block *body = &op.getBody().front();
@@ -342,6 +346,7 @@ Value VmapBuilder::run(ArrayRef<Value> arguments) {
   context.axes = {axis};
   context.sizes = {size->constant().value_or(-1)};
   context.isVmap = true;
+  context.madeBy = request.name;
   context.anonymous = request.axis.empty();
   context.region = &op.getBody();
   context.range = request.range;
@@ -387,6 +392,7 @@ Value vmapBuiltin(CallContext &c) {
   for (StringRef name : {"in", "out", "axis", "chunk"})
     if (c.has(name) && c[name].isError())
       return Value::error();
+  request.name = c.builtin.name;
   request.in = c["in"];
   request.out = c["out"];
   request.range = c.range;
@@ -406,7 +412,7 @@ Value vmapBuiltin(CallContext &c) {
       return c.e.error(Code::E0520, c["chunk"].range(), "`chunk:` must be at least 1, got " + std::to_string(*rows));
     request.chunk = c.e.builder.getI64IntegerAttr(*rows);
   }
-  return makeTransformed<VmapBuilder>("vmap", *function, request, c.range);
+  return makeTransformed<VmapBuilder>(request.name, *function, request, c.range);
 }
 
 } // namespace

@@ -133,12 +133,18 @@ void pmap_rt_set_timeout(double seconds) { object().timeoutSeconds = seconds; }
 
 int64_t pmap_rt_num_devices(void) { return (int64_t)context().devices.size(); }
 
-void *pmap_rt_alloc(int64_t bytes) {
+void *pmap_rt_alloc(int64_t bytes) { return pmap_rt_alloc_at(bytes, nullptr); }
+
+void *pmap_rt_alloc_at(int64_t bytes, const pmap_site *site) {
   if (void *buffer = currentDevice().arena->allocate(bytes))
     return buffer;
   if (bytes < 0)
-    fail(nullptr, "E1115", "out of memory: an array has more bytes than 64 bits can count");
-  fail(nullptr, "E1115", format("out of memory: an array of %lld bytes does not fit", (long long)bytes));
+    fail(site, "E1115", "out of memory: an array has more bytes than 64 bits can count");
+  std::string amount = bytesText(bytes);
+  std::string message =
+      format("out of memory: an array of %lld bytes (%s) does not fit", (long long)bytes, amount.c_str());
+  std::string().swap(amount);
+  fail(site, "E1115", std::move(message));
 }
 
 void pmap_rt_free(void *buffer) {
@@ -172,6 +178,7 @@ int32_t pmap_rt_call(pmap_packed fn, void **args) {
   Thread &thread = thisThread();
   Thread outer = thread;
   all.error.clear();
+  all.anyDeviceRan = false;
   thread.device = all.host;
   thread.run = nullptr;
   thread.inPiece = false;
@@ -189,7 +196,7 @@ int32_t pmap_rt_call(pmap_packed fn, void **args) {
   thread.device = outer.device;
   thread.run = outer.run;
   thread.inPiece = outer.inPiece;
-  return all.error.set;
+  return !all.error.set ? 0 : all.error.ofInput && !all.anyDeviceRan ? 2 : 1;
 }
 
 const char *pmap_rt_error_message(void) { return object().error.text.c_str(); }

@@ -45,6 +45,8 @@ struct Context {
   double patienceSeconds = 0;
 
   ErrorRecord error; ///< Of the last launch.
+  /// Whether a map of the last launch has begun to run on its devices.
+  std::atomic<bool> anyDeviceRan{false};
   std::atomic<int64_t> movedBytes{0}, maps{0}, collectives{0};
 };
 

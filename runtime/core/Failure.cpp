@@ -2,6 +2,7 @@
 
 #include "runtime/core/Failure.h"
 #include "runtime/core/Context.h"
+#include "runtime/core/FailureMessage.h"
 
 #include <algorithm>
 #include <cstdarg>
@@ -12,22 +13,6 @@
 using namespace pmap::rt;
 
 namespace {
-
-struct FailureRow {
-  const char *code, *format;
-};
-
-constexpr FailureRow failures[] = {
-#define PMAP_FAILURE_ROW(name, code, format) {code, format},
-    PMAP_FAILURES(PMAP_FAILURE_ROW)
-#undef PMAP_FAILURE_ROW
-};
-
-void replace(std::string &text, const char *from, const std::string &to) {
-  size_t at = text.find(from);
-  if (at != std::string::npos)
-    text.replace(at, strlen(from), to);
-}
 
 /// Line `line` of the file, or nothing; of a very long line what may show near `column`. Read only when an error is
 /// printed, so slowly is well enough.
@@ -127,19 +112,35 @@ std::string pmap::rt::renderError(const pmap_site *site, const char *code, const
   return text;
 }
 
-void pmap::rt::fail(const pmap_site *site, const char *code, std::string &&message, std::string &&note) {
+namespace {
+
+/// Fills the record of the launch and unwinds. The strings are consumed.
+PMAP_NORETURN void failWith(const pmap_site *site, const char *code, std::string &&message, std::string &&note,
+                            bool ofInput, bool ofValues) {
   {
     std::string text = renderError(site, code, message, note);
     requireTarget(text);
     ErrorRecord &record = thisThread().target->record;
     record.set = true;
     record.secondary = false;
+    record.ofInput = ofInput;
+    record.ofValues = ofValues;
     record.text = std::move(text);
     // Nobody will destroy these; assigning an empty string would keep their memory.
     std::string().swap(message);
     std::string().swap(note);
   }
   unwind();
+}
+
+} // namespace
+
+void pmap::rt::fail(const pmap_site *site, const char *code, std::string &&message, std::string &&note) {
+  failWith(site, code, std::move(message), std::move(note), /*ofInput=*/false, /*ofValues=*/false);
+}
+
+void pmap::rt::failOfInput(const pmap_site *site, const char *code, std::string &&message, std::string &&note) {
+  failWith(site, code, std::move(message), std::move(note), /*ofInput=*/true, /*ofValues=*/false);
 }
 
 void pmap::rt::failAgain(ErrorRecord &record) {
@@ -158,16 +159,30 @@ void pmap::rt::stopQuietly() {
   unwind();
 }
 
+std::string pmap::rt::bytesText(int64_t bytes) {
+  static constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 10 << 10)
+    return format("%lld B", (long long)bytes);
+  double amount = (double)bytes / 1024;
+  size_t unit = 0;
+  for (; amount >= 10 << 10 && unit + 1 < std::size(units); ++unit)
+    amount /= 1024;
+  return format("%.1f %s", amount, units[unit]);
+}
+
 void pmap_rt_fail(const pmap_site *site, int32_t kind, int64_t a, int64_t b, int64_t c) {
-  FailureRow row = {"E1202", "unknown failure"};
-  if (kind >= 0 && kind < PMAP_FAILURE_COUNT)
-    row = failures[kind];
-  std::string message = row.format;
-  replace(message, "{a}", std::to_string(a));
-  replace(message, "{b}", std::to_string(b));
-  replace(message, "{c}", std::to_string(c));
-  if (kind == PMAP_FAIL_ASSERT && (!site || !site->text || !*site->text))
-    message = "assertion failed";
-  replace(message, "{text}", site && site->text ? site->text : "");
-  fail(site, row.code, std::move(message));
+  // The code is copied to where an unwinding leaves nothing to free.
+  char code[8];
+  std::string message, note;
+  bool isTold;
+  {
+    const char *text = site && site->text ? site->text : "";
+    FailureMessage words = failureMessage(kind, text, a, b, c);
+    isTold = words.isTold;
+    snprintf(code, sizeof code, "%s", words.code.c_str());
+    message = std::move(words.message);
+    note = std::move(words.note);
+  }
+  // What is told of a collective is true of every device that takes part.
+  failWith(site, code, std::move(message), std::move(note), /*ofInput=*/false, /*ofValues=*/!isTold);
 }

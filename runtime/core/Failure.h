@@ -21,10 +21,14 @@ struct ErrorRecord {
   bool set = false;
   /// The device stopped only because another failed; such a record is never reported.
   bool secondary = false;
+  /// The sizes of inputs, or the number of devices, do not fit: no fault of the program.
+  bool ofInput = false;
+  /// Compiled code failed on values that other devices need not share: which device it was is worth saying.
+  bool ofValues = false;
   std::string text;
 
   void clear() {
-    set = secondary = false;
+    set = secondary = ofInput = ofValues = false;
     text.clear();
   }
 };
@@ -49,11 +53,17 @@ std::string renderError(const pmap_site *site, const char *code, const std::stri
 /// Records the error and unwinds. The strings are consumed.
 PMAP_NORETURN void fail(const pmap_site *site, const char *code, std::string &&message, std::string &&note = {});
 
+/// The same for sizes or a number of devices that do not fit.
+PMAP_NORETURN void failOfInput(const pmap_site *site, const char *code, std::string &&message, std::string &&note);
+
 /// Unwinds with a record that is already filled (moved from another thread's).
 PMAP_NORETURN void failAgain(ErrorRecord &record);
 
 /// Unwinds a device that stops because another one failed.
 PMAP_NORETURN void stopQuietly();
+
+/// `7.3 TiB`, `512 B`.
+std::string bytesText(int64_t bytes);
 
 /// printf into a string.
 std::string format(const char *text, ...) __attribute__((format(printf, 1, 2)));

@@ -171,18 +171,18 @@ void pmap::rt::resolveMesh(const pmap_site *site, const Layout &layout, std::vec
   int64_t devices = layout.devices.empty() ? have : (int64_t)layout.devices.size();
   for (int32_t device : layout.devices)
     if (device < 0 || device >= have)
-      fail(site, "E1121", format("device %d does not exist: the program has %lld", device, (long long)have),
-           format("run with --devices %d", device + 1));
+      failOfInput(site, "E1121", format("device %d does not exist: the program has %lld", device, (long long)have),
+                  format("run with --devices %d", device + 1));
   int64_t fixed = 1;
   bool open = false;
   for (int64_t size : layout.axisSizes)
     size < 0 ? (void)(open = true) : (void)(fixed *= size);
   if (fixed > devices || fixed < 1 || (open && devices % fixed))
-    fail(site, "E1121",
-         format("mesh %s needs %s%lld devices, the program has %lld", meshText(layout).c_str(),
-                open ? "a multiple of " : "", (long long)fixed, (long long)devices),
-         format("run with --devices %lld",
-                (long long)(open ? (devices / std::max<int64_t>(fixed, 1) + 1) * fixed : fixed)));
+    failOfInput(site, "E1121",
+                format("mesh %s needs %s%lld devices, the program has %lld", meshText(layout).c_str(),
+                       open ? "a multiple of " : "", (long long)fixed, (long long)devices),
+                format("run with --devices %lld",
+                       (long long)(open ? (devices / std::max<int64_t>(fixed, 1) + 1) * fixed : fixed)));
   sizes.clear();
   for (int64_t size : layout.axisSizes)
     sizes.push_back(size < 0 ? devices / fixed : size);

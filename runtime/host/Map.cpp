@@ -1,6 +1,7 @@
 // Running a device body on every device of a mesh.
 
 #include "runtime/host/Map.h"
+#include "runtime/core/FailureMessage.h"
 #include "runtime/host/Dist.h"
 #include "runtime/host/Team.h"
 
@@ -26,14 +27,16 @@ void checkSizes(const pmap_map_desc *desc, const MapRun &run, const int64_t *glo
     int64_t parts = partsOf(size.axes, run.meshSizes);
     if (size.ragged || globalSizes[i] % parts == 0)
       continue;
-    std::string axes;
-    for (int32_t axis : size.axes)
-      axes += (axes.empty() ? "" : ", ") + layout.axisNames[(size_t)axis];
-    fail(desc->site, "E1120",
-         format("%s: size %lld does not divide by the %lld devices of axis \"%s\"",
-                size.label.empty() ? "input" : size.label.c_str(), (long long)globalSizes[i], (long long)parts,
-                axes.c_str()),
-         "write 'ragged: true' to give the first devices one more");
+    std::string message, note;
+    {
+      std::string axes;
+      for (int32_t axis : size.axes)
+        axes += (axes.empty() ? "" : ", ") + layout.axisNames[(size_t)axis];
+      FailureMessage words = indivisibleSize(size.label, globalSizes[i], parts, axes);
+      message = std::move(words.message);
+      note = std::move(words.note);
+    }
+    failOfInput(desc->site, "E1120", std::move(message), std::move(note));
   }
 }
 
@@ -137,6 +140,8 @@ void runRank(void *closure, int32_t rank) {
     state.stopped.store(true, std::memory_order_release);
   } else {
     bool first = !state.error.secondary;
+    if (first && run.size > 1 && state.error.ofValues)
+      state.error.text += format("note: on device %d\n", rank);
     run.aborted.store(true, std::memory_order_release);
     state.stopped.store(true, std::memory_order_release);
     run.wakeAll();
@@ -227,6 +232,7 @@ void runMap(MapRun &run, Calls &calls, const int64_t *globalSizes, pmap_dist *co
   run.size = (int32_t)elementsOf(run.meshSizes);
   checkSizes(desc, run, globalSizes);
   run.context->maps.fetch_add(1, std::memory_order_relaxed);
+  run.context->anyDeviceRan.store(true, std::memory_order_relaxed);
 
   for (size_t i = 0; i < run.layout->inputs.size(); ++i)
     calls.inputs.push_back(resplit(inputs[i], run.layout->inputs[i], run.layout->axisNames, run.meshSizes));

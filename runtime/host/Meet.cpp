@@ -65,14 +65,14 @@ std::pair<Group *, int32_t> MapRun::groupOf(const pmap_site *site, const int32_t
   for (auto [table, set] : ranks[rank].sets)
     if (table == among)
       return set->ofRank[(size_t)rank];
-  int64_t positions = 1, named = 0;
+  int64_t positions = 1, named = 0, listed = 0;
   for (int32_t i = 0; i < among[0]; ++i)
     positions *= meshSizes[(size_t)among[1 + i]];
   const int32_t *end = among + 1 + among[0];
   int32_t count = *end++;
   std::vector<bool> covered((size_t)positions, false);
   for (int32_t i = 0; i < count; ++i)
-    for (const int32_t *last = end + *end + 1, *at = ++end; at != last; end = ++at)
+    for (const int32_t *last = end + *end + 1, *at = ++end; at != last; end = ++at, ++listed)
       if (*at >= 0 && *at < positions && !covered[(size_t)*at]) {
         covered[(size_t)*at] = true;
         ++named;
@@ -81,7 +81,9 @@ std::pair<Group *, int32_t> MapRun::groupOf(const pmap_site *site, const int32_t
       }
   std::vector<bool>().swap(covered);
   if (count && named != positions)
-    fail(site, "E1123", format("groups do not cover each of %lld devices once", (long long)positions));
+    fail(site, "E1123",
+         format("groups name %lld positions, expected each of the %lld devices of their axis once", (long long)listed,
+                (long long)positions));
   size_t length = (size_t)(end - among);
   Guard guard(setsLock);
   GroupSet *found = nullptr;

@@ -6,6 +6,7 @@
 #include "runtime/io/Npy.h"
 
 #include <memory>
+#include <string_view>
 
 namespace pmap::rt {
 
@@ -40,13 +41,14 @@ struct NamedArray {
   const void *data;
 };
 
-/// Whether a file could be written at `path`; checked before a program runs, so that a long run is not lost to a typo.
+/// Whether a file could be written at `path`; checked before any work, so that a long run is not lost to a typo.
 Problem checkWritable(const std::string &path);
 
 /// Write to a temporary file beside the target, then rename it: either all is there or nothing. What is no regular file
 /// (`/dev/stdout`) is written directly.
 Problem writeNpy(const std::string &path, const NamedArray &array);
 Problem writeNpz(const std::string &path, const std::vector<NamedArray> &arrays);
+Problem writeText(const std::string &path, std::string_view text);
 
 } // namespace pmap::rt
 

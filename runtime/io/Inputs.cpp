@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <unistd.h>
 
 using namespace pmap::rt;
 
@@ -63,6 +64,7 @@ public:
         report({"E1011", "", "input '" + std::string(leaf.name) + "' is missing, expected " + leafType(leaf), {}});
       }
     }
+    reportMissing();
     // The signature once, after the last of them.
     if (problems.size() > before)
       problems.back().notes.push_back(std::string("the signature is ") + signature.declaration);
@@ -72,10 +74,61 @@ private:
   const pmap_signature &signature;
   std::vector<Problem> &problems;
   Archives archives;
+  /// By archive: the names of the arrays that it lacks.
+  std::map<std::string, std::vector<std::string>> missing;
 
+  /// The leaves of a record that are wrong in the same way are told once.
   void report(Problem problem) {
-    if (problem)
+    auto isSame = [&](const Problem &other) {
+      return other.code == problem.code && other.subject == problem.subject && other.message == problem.message;
+    };
+    if (problem && std::none_of(problems.begin(), problems.end(), isSame))
       problems.push_back(std::move(problem));
+  }
+
+  /// An archive whose arrays have other names than the leaves: says how to name them.
+  void reportMissing() {
+    for (const auto &[path, names] : missing) {
+      std::string quoted, keywords, held;
+      for (const std::string &name : names) {
+        quoted += (quoted.empty() ? "'" : ", '") + name + "'";
+        keywords += (keywords.empty() ? "'" : ", '") + name + "': ...";
+      }
+      Problem ignored;
+      for (const std::string &entry : archives.get(path, ignored)->names())
+        held += (held.empty() ? "" : " ") + entry;
+      problems.push_back({"E1026",
+                          path,
+                          std::string("the archive has no ") + (names.size() == 1 ? "array " : "arrays ") + quoted,
+                          {held.empty() ? "it holds no arrays" : "it holds: " + held,
+                           "arrays are found by their names: np.savez(\"" + path + "\", **{" + keywords + "})"}});
+    }
+  }
+
+  Problem readEntry(Archive &archive, const std::string &path, const std::string &entry, const pmap_leaf &leaf,
+                    Input &input) {
+    if (!archive.has(entry)) {
+      missing[path].push_back(entry);
+      return {};
+    }
+    Problem problem = archive.read(entry, input.array);
+    return problem ? problem : checkType(leaf, input);
+  }
+
+  /// What to do where a record is given as something else than an archive.
+  Problem notAnArchive(const pmap_leaf &leaf, const Input &input, const std::string &name, const std::string &got) {
+    std::string keywords;
+    for (int32_t i = 0; i < signature.parameter_count; ++i) {
+      std::string each = signature.parameters[i].name;
+      if (covers(name, each))
+        keywords += (keywords.empty() ? "'" : ", '") + each.substr(name.size() + 1) + "': ...";
+    }
+    return {
+        "E1014",
+        input.origin,
+        "'" + name + "' has several parts and is read from a .npz archive, got " + got,
+        {"save one with np.savez(\"" + name + ".npz\", **{" + keywords + "}) and give " + name + "=" + name + ".npz",
+         std::string("or give each part by itself, as in ") + leaf.name + "=..."}};
   }
 
   void checkNames(const std::vector<std::pair<std::string, std::string>> &given) {
@@ -115,8 +168,7 @@ private:
         return problem;
       // `m=d.npz:model` of a record takes the entries below `model`.
       std::string entry = value.substr(colon + 5) + std::string(leaf.name).substr(name.size());
-      problem = archive->read(entry, input.array);
-      return problem ? problem : checkType(leaf, input);
+      return readEntry(*archive, value.substr(0, colon + 4), entry, leaf, input);
     }
     if (value.ends_with(".npz")) {
       Problem problem;
@@ -125,26 +177,24 @@ private:
         return problem;
       // Leaves are found by their names below the given one (as results are written), or by their full names.
       std::string below = name.size() < strlen(leaf.name) ? leaf.name + name.size() + 1 : "";
-      std::string entry = !below.empty() && archive->has(below) ? below : leaf.name;
+      bool isBelow = !below.empty() && (archive->has(below) || !archive->has(leaf.name));
+      std::string entry = isBelow ? below : leaf.name;
       if (!archive->has(entry) && below.empty() && archive->names().size() == 1)
         entry = archive->names()[0];
-      problem = archive->read(entry, input.array);
-      return problem ? problem : checkType(leaf, input);
+      return readEntry(*archive, value, entry, leaf, input);
     }
     if (value.ends_with(".npy")) {
       if (name != leaf.name)
-        return {"E1014", input.origin, "a record is read from a .npz archive, got a .npy file", {}};
+        return notAnArchive(leaf, input, name, "a .npy file");
       Problem problem = value.find('*') != std::string::npos ? readBlocks(value, input.origin, input.array)
                                                              : readNpy(value, input.array);
       return problem ? problem : checkType(leaf, input);
     }
     if (name != leaf.name)
-      return {"E1014",
-              input.origin,
-              "a record is read from a .npz archive, or leaf by leaf",
-              {std::string("such as ") + leaf.name + "=..."}};
+      return notAnArchive(leaf, input, name, "'" + value + "'");
     Problem problem = parseLiteral(value, leaf.dtype, leaf.rank, input.origin, input.array);
-    if (problem && value.find_first_of("/.") != std::string::npos && isalpha((unsigned char)value.back()))
+    bool isPath = value.find_first_of("/.") != std::string::npos && isalpha((unsigned char)value.back());
+    if (problem && !value.empty() && (isPath || !access(value.c_str(), F_OK)))
       problem.notes.push_back("files are .npy, or .npz with the name of an array, data.npz:x");
     return problem;
   }

@@ -184,6 +184,8 @@ std::string pmap::rt::typeText(int32_t dtype, const std::vector<int64_t> &sizes)
 }
 
 Problem pmap::rt::readNpyHeader(ByteSource &source, const std::string &subject, NpyHeader &header) {
+  if (source.size == 0)
+    return {"E1020", subject, "not a .npy file: the file is empty", {}};
   unsigned char start[12];
   if (source.read(start, 10) != 10 || memcmp(start, "\x93NUMPY", 6))
     return {"E1020", subject, "not a .npy file: it does not begin with the mark \\x93NUMPY", {}};

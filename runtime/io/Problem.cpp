@@ -3,6 +3,8 @@
 #include "runtime/io/Problem.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 
 using namespace pmap::rt;
 
@@ -10,6 +12,12 @@ std::string Problem::render() const {
   std::string text = (subject.empty() ? "" : subject + ": ") + "error: " + message + " [" + code + "]\n";
   for (const std::string &note : notes)
     text += "note: " + note + "\n";
+  return text;
+}
+
+std::string pmap::rt::systemReason(int error) {
+  std::string text = strerror(error);
+  text[0] = (char)tolower((unsigned char)text[0]);
   return text;
 }
 

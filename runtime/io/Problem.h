@@ -18,6 +18,9 @@ struct Problem {
   std::string render() const;
 };
 
+/// What the system says of an error number, as part of a message: "no such file or directory".
+std::string systemReason(int error);
+
 /// The candidate that `wanted` is most likely a misspelling of, or "".
 std::string closest(const std::string &wanted, const std::vector<std::string> &candidates);
 

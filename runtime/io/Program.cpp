@@ -13,6 +13,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace pmap::rt;
@@ -140,6 +142,9 @@ private:
 Problem checkOutput(const pmap_signature &signature, const std::string &output) {
   if (output.empty())
     return {};
+  struct stat status;
+  if (!stat(output.c_str(), &status) && S_ISDIR(status.st_mode))
+    return checkWritable(output);
   bool npy = output.ends_with(".npy") || output == "/dev/stdout" || output == "/dev/full" || output == "/dev/null";
   bool lone = signature.result_count == 1 && !*signature.results[0].name;
   if (signature.result_count == 0)
@@ -170,6 +175,15 @@ bool printResults(const std::vector<NamedArray> &results) {
     puts(text.c_str());
   }
   return fflush(stdout) == 0;
+}
+
+/// A file that is opened later must not get the number of a standard stream that was closed: what is printed would go
+/// into it.
+void openStandardStreams() {
+  // The lowest free number is the one that `open` takes.
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+      return;
 }
 
 /// What a run on one number of devices gave, to compare others with.
@@ -222,22 +236,17 @@ std::string differenceText(const std::vector<NamedArray> &first, const std::vect
   return where.empty() ? "the same bits" : format("largest difference %.2g in %s", largest, where.c_str());
 }
 
-std::string bytesText(int64_t bytes) {
-  return bytes < 10 << 10   ? format("%lld B", (long long)bytes)
-         : bytes < 10 << 20 ? format("%.1f KiB", (double)bytes / (1 << 10))
-                            : format("%.1f MiB", (double)bytes / (1 << 20));
-}
-
 } // namespace
 
 int32_t pmap_program_main(const pmap_program *program, int32_t argc, char **argv) {
   const pmap_signature &signature = *program->signature;
   double begin = now();
+  openStandardStreams();
   Options options;
   std::vector<Problem> problems = parseOptions(signature, argc, argv, options);
   if (options.help) {
     fputs(helpText(*program).c_str(), stdout);
-    return 0;
+    return fflush(stdout) ? 1 : 0;
   }
   if (!problems.empty())
     return report(problems);
@@ -273,10 +282,10 @@ int32_t pmap_program_main(const pmap_program *program, int32_t argc, char **argv
       fputs(pmap_rt_error_message(), stderr);
     if (status)
       pmap_rt_stop();
-    return status == 0;
+    return status;
   };
-  if (!runEntry(call))
-    return 1;
+  if (int32_t status = runEntry(call))
+    return status;
   double ran = now();
 
   if (options.same) {
@@ -284,8 +293,8 @@ int32_t pmap_program_main(const pmap_program *program, int32_t argc, char **argv
     for (size_t i = 1; i < options.devices.size(); ++i) {
       pmap_rt_start(options.devices[i], options.threads);
       Call again(signature, inputs, symbols);
-      if (!runEntry(again))
-        return 1;
+      if (int32_t status = runEntry(again))
+        return status;
       printf("%d devices against %d: %s\n", options.devices[i], options.devices[0],
              differenceText(first.arrays, again.results()).c_str());
       again.release(inputs);
@@ -296,19 +305,24 @@ int32_t pmap_program_main(const pmap_program *program, int32_t argc, char **argv
     // The comparison is what was asked for.
   } else if (options.output.empty()) {
     if (!printResults(call.results()))
-      problems.push_back({"E1027", "standard output", std::string("cannot write the result: ") + strerror(errno), {}});
+      problems.push_back({"E1027", "standard output", "cannot write the result: " + systemReason(errno), {}});
   } else if (Problem problem = writeResults(options.output, call.results())) {
     problems.push_back(problem);
   }
+  // Lines that the program printed may be lost where its result is not. The reason is long gone.
+  if (problems.empty() && (fflush(stdout) || ferror(stdout)))
+    problems.push_back({"E1027", "standard output", "cannot write what was printed", {}});
   report(problems);
   if (options.time) {
     pmap_stats stats;
     pmap_rt_get_stats(&stats);
     fprintf(stderr, "load %.1f ms, run %.1f ms, write %.1f ms\n", (loaded - begin) * 1e3, (ran - loaded) * 1e3,
             (now() - ran) * 1e3);
-    fprintf(stderr, "memory %s at most, %s moved between devices, %lld maps, %lld collectives\n",
-            bytesText(stats.peak_bytes).c_str(), bytesText(stats.moved_bytes).c_str(), (long long)stats.maps,
-            (long long)stats.collectives);
+    // A program with a call of its own (the reference evaluator) has no arenas and moves nothing that is counted.
+    if (!program->call)
+      fprintf(stderr, "memory %s at most, %s copied between devices, %lld maps, %lld collectives\n",
+              bytesText(stats.peak_bytes).c_str(), bytesText(stats.moved_bytes).c_str(), (long long)stats.maps,
+              (long long)stats.collectives);
   }
   call.release(inputs);
   for (Input &input : inputs)

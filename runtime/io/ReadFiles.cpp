@@ -58,7 +58,7 @@ struct EntrySource : ByteSource {
 };
 
 Problem cannotRead(const std::string &path, int error) {
-  return {"E1018", path, std::string("cannot read the file: ") + strerror(error), {}};
+  return {"E1018", path, "cannot read the file: " + systemReason(error), {}};
 }
 
 /// Maps the file with its data in place. One readable page lies before it, because the runtime looks at the 64 bytes
@@ -169,10 +169,14 @@ Problem Archive::open(const std::string &file) {
   if (fd < 0)
     return cannotRead(path, errno);
   struct stat status;
-  bool regular = !fstat(fd, &status) && S_ISREG(status.st_mode);
+  bool known = !fstat(fd, &status);
   close(fd);
-  if (!regular)
+  if (known && S_ISDIR(status.st_mode))
+    return cannotRead(path, EISDIR);
+  if (!known || !S_ISREG(status.st_mode))
     return {"E1018", path, "cannot read the file: not a regular file", {}};
+  if (status.st_size == 0)
+    return {"E1026", path, "not a .npz archive: the file is empty", {}};
   zip = unzOpen64(path.c_str());
   if (!zip)
     return {"E1026", path, "not a .npz archive: no directory of a zip file at its end", {"it may be truncated"}};

@@ -6,11 +6,13 @@
 
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <minizip/zip.h>
+#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,17 +20,48 @@ using namespace pmap::rt;
 
 namespace {
 
-Problem cannotWrite(const std::string &path, int error) {
-  Problem problem{"E1027", path, std::string("cannot write the file: ") + strerror(error), {}};
-  if (error == ENOENT)
-    problem.notes.push_back("the directory does not exist");
-  return problem;
-}
-
-std::string directoryOf(const std::string &path) {
+std::string folderOf(const std::string &path) {
   size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
+
+Problem cannotWrite(const std::string &path, int error) {
+  std::string reason = error == ENOENT   ? "the folder '" + folderOf(path) + "' does not exist"
+                       : error == EISDIR ? "it is a folder"
+                                         : systemReason(error);
+  return {"E1027", path, "cannot write the file: " + reason, {}};
+}
+
+/// While a file is written, an interrupted program takes its unfinished copy along.
+class RemovedBySignals {
+public:
+  /// `path` must stay where it is for as long as this lives.
+  explicit RemovedBySignals(const char *path) {
+    doomed = path;
+    struct sigaction action{};
+    action.sa_handler = [](int signal) {
+      // Only what is safe in a handler; the signal then does what it would have done.
+      unlink(doomed);
+      ::signal(signal, SIG_DFL);
+      raise(signal);
+    };
+    for (size_t i = 0; i < std::size(signals); ++i) {
+      sigaction(signals[i], nullptr, &before[i]);
+      // One that is ignored, as under nohup, stays so; one that somebody handles is theirs.
+      if (before[i].sa_handler == SIG_DFL)
+        sigaction(signals[i], &action, nullptr);
+    }
+  }
+  ~RemovedBySignals() {
+    for (size_t i = 0; i < std::size(signals); ++i)
+      sigaction(signals[i], &before[i], nullptr);
+  }
+
+private:
+  static constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
+  static inline const char *doomed = nullptr;
+  struct sigaction before[std::size(signals)];
+};
 
 /// A file that appears under its name only when it is complete.
 class Output {
@@ -39,6 +72,7 @@ public:
       fclose(file);
     if (!temporary.empty())
       unlink(temporary.c_str());
+    guard.reset();
   }
 
   FILE *file = nullptr;
@@ -50,7 +84,8 @@ public:
       free(real);
     }
     struct stat status;
-    if (!stat(target.c_str(), &status) && !S_ISREG(status.st_mode)) {
+    bool replaces = !stat(target.c_str(), &status);
+    if (replaces && !S_ISREG(status.st_mode)) {
       if (S_ISDIR(status.st_mode))
         return cannotWrite(path, EISDIR);
       if (seeks && !S_ISCHR(status.st_mode))
@@ -59,16 +94,18 @@ public:
       return file ? Problem{} : cannotWrite(path, errno);
     }
     // A file that may not be written is not replaced either.
-    if (!access(target.c_str(), F_OK) && access(target.c_str(), W_OK))
+    if (replaces && access(target.c_str(), W_OK))
       return cannotWrite(path, errno);
     std::string pattern = target + ".XXXXXX";
     int fd = mkstemp(pattern.data());
     if (fd < 0)
       return cannotWrite(path, errno);
     temporary = pattern;
+    guard.emplace(temporary.c_str());
+    // A new file is for whom the umask allows; one that is replaced keeps its permissions.
     mode_t mask = umask(0);
     umask(mask);
-    fchmod(fd, 0666 & ~mask);
+    fchmod(fd, replaces ? status.st_mode & 07777 : 0666 & ~mask);
     file = fdopen(fd, "wb+");
     return file ? Problem{} : cannotWrite(path, errno);
   }
@@ -84,12 +121,14 @@ public:
       error = errno;
     if (error)
       return cannotWrite(path, error);
+    guard.reset();
     temporary.clear();
     return {};
   }
 
 private:
   std::string path, target, temporary;
+  std::optional<RemovedBySignals> guard;
 };
 
 int64_t bytesOf(const NamedArray &array) {
@@ -142,12 +181,21 @@ Problem pmap::rt::checkWritable(const std::string &path) {
       return cannotWrite(path, EISDIR);
     return access(path.c_str(), W_OK) ? cannotWrite(path, errno) : Problem{};
   }
-  std::string directory = directoryOf(path);
-  if (stat(directory.c_str(), &status))
+  std::string folder = folderOf(path);
+  if (stat(folder.c_str(), &status))
     return cannotWrite(path, errno);
   if (!S_ISDIR(status.st_mode))
     return cannotWrite(path, ENOTDIR);
-  return access(directory.c_str(), W_OK | X_OK) ? cannotWrite(path, errno) : Problem{};
+  return access(folder.c_str(), W_OK | X_OK) ? cannotWrite(path, errno) : Problem{};
+}
+
+Problem pmap::rt::writeText(const std::string &path, std::string_view text) {
+  Output output(path);
+  if (Problem problem = output.open(/*seeks=*/false))
+    return problem;
+  errno = 0;
+  bool written = fwrite(text.data(), 1, text.size(), output.file) == text.size();
+  return output.commit(written ? 0 : errno ? errno : EIO);
 }
 
 Problem pmap::rt::writeNpy(const std::string &path, const NamedArray &array) {

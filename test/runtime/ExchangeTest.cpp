@@ -163,7 +163,8 @@ TEST_P(Exchanges, ASizeThatDoesNotDivide) {
     static int32_t y[17];
     pmap_rt_all_to_all(&at, alongA, 4, 1, 0, 0, (pmap_array *)&array, y);
   });
-  EXPECT_EQ(message, "body.pmap:4:9: error: division is not exact: 17 / " + std::to_string(GetParam()) + " [E1103]\n");
+  EXPECT_EQ(message, "body.pmap:4:9: error: division is not exact: 17 / " + std::to_string(GetParam()) +
+                         " [E1103]\nnote: on device 0\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Exchanges, testing::Values(1, 2, 3, 4, 8));

@@ -26,6 +26,18 @@ TEST(Failure, Messages) {
             "linreg.pmap:12:5: error: expected size 4 for dimension 1, got 5 [E1105]\n");
 }
 
+TEST(Failure, TellsASitesOwnText) {
+  EXPECT_EQ(failing(PMAP_FAIL_SLICE, 0, 3, 2, "E1104 at most {c}, got {b}, in {a}\nuse less"),
+            "linreg.pmap:12:5: error: at most 2, got 3, in 0 [E1104]\nnote: use less\n");
+  EXPECT_EQ(failing(PMAP_FAIL_INDEX, 6, 0, 3, "E1124 sends to {a-1} of {c-1}"),
+            "linreg.pmap:12:5: error: sends to 5 of 2 [E1124]\n");
+  EXPECT_EQ(failing(PMAP_FAIL_TOLD, 0, 0, 0, "E1124 two send to one"),
+            "linreg.pmap:12:5: error: two send to one [E1124]\n");
+  // The program's own words keep their braces.
+  EXPECT_EQ(failing(PMAP_FAIL_ASSERT, 1, 2, 3, "E1104 {a} holds"),
+            "linreg.pmap:12:5: error: assertion failed: E1104 {a} holds [E1102]\n");
+}
+
 TEST(Failure, WithoutAPlace) {
   std::string message = launch([] { pmap_rt_fail(nullptr, PMAP_FAIL_DIVIDE_BY_ZERO, 0, 0, 0); });
   EXPECT_EQ(message, "error: integer division by zero [E1109]\n");
@@ -47,9 +59,10 @@ TEST(Failure, ShowsAPartOfALongLine) {
   std::ofstream(path) << before + "é!" + after + "\n";
   pmap_site site{path.c_str(), 1, 303, nullptr};
   std::string message = launch([&] { pmap_rt_fail(&site, PMAP_FAIL_DIVIDE_BY_ZERO, 0, 0, 0); });
-  EXPECT_EQ(message, path + ":1:303: error: integer division by zero [E1109]\n"
-                            "  ..." + std::string(38, 'a') + "é!" + std::string(79, 'b') + "...\n" +
-                         std::string(44, ' ') + "^\n");
+  EXPECT_EQ(message, path +
+                         ":1:303: error: integer division by zero [E1109]\n"
+                         "  ..." +
+                         std::string(38, 'a') + "é!" + std::string(79, 'b') + "...\n" + std::string(44, ' ') + "^\n");
   std::filesystem::remove(path);
 }
 

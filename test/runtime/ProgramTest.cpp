@@ -173,7 +173,7 @@ TEST_F(Program, Flags) {
             0);
   Result timed = run({"x=@x.npy", "y=@y.npy", "--time"});
   EXPECT_NE(timed.err.find("run "), std::string::npos);
-  EXPECT_NE(timed.err.find("moved between devices"), std::string::npos);
+  EXPECT_NE(timed.err.find("copied between devices"), std::string::npos);
 }
 
 TEST_F(Program, Same) {
@@ -235,9 +235,9 @@ TEST_F(Program, SizesAcrossInputs) {
 
 TEST_F(Program, Files) {
   EXPECT_EQ(wrong({"x=@none.npy", "y=@y.npy"}),
-            "none.npy: error: cannot read the file: No such file or directory [E1018]\n");
+            "none.npy: error: cannot read the file: no such file or directory [E1018]\n");
   std::filesystem::create_directory(path("dir.npy"));
-  EXPECT_EQ(wrong({"x=@dir.npy", "y=@y.npy"}), "dir.npy: error: cannot read the file: Is a directory [E1018]\n");
+  EXPECT_EQ(wrong({"x=@dir.npy", "y=@y.npy"}), "dir.npy: error: cannot read the file: is a directory [E1018]\n");
   std::string good = bytes("x.npy");
   text("bad.npy", "PK" + good.substr(2));
   EXPECT_EQ(wrong({"x=@bad.npy", "y=@y.npy"}),
@@ -301,14 +301,15 @@ TEST_F(Program, LargeFilesAreMapped) {
 
 TEST_F(Program, Archives) {
   EXPECT_EQ(wrong({"x=@x.npy", "y=@none.npz:y"}),
-            "none.npz: error: cannot read the file: No such file or directory [E1018]\n");
+            "none.npz: error: cannot read the file: no such file or directory [E1018]\n");
   text("bad.npz", "nothing");
   EXPECT_EQ(
       wrong({"x=@x.npy", "y=@bad.npz:y"}),
       "bad.npz: error: not a .npz archive: no directory of a zip file at its end [E1026]\nnote: it may be truncated\n");
   EXPECT_EQ(run({"x=@x.npy", "y=@y.npy", "-o", "@m.npz"}).status, 0);
   EXPECT_EQ(wrong({"x=@x.npy", "y=@m.npz:v"}),
-            "m.npz: error: the archive has no array 'v' [E1026]\nnote: it holds: w b\n");
+            "m.npz: error: the archive has no array 'v' [E1026]\nnote: it holds: w b\n"
+            "note: arrays are found by their names: np.savez(\"m.npz\", **{'v': ...})\n");
   std::string good = bytes("m.npz");
   good[good.find("\n") + 2] ^= 1; // In the data of w.
   text("bad.npz", good);
@@ -318,8 +319,7 @@ TEST_F(Program, Archives) {
 
 TEST_F(Program, Outputs) {
   EXPECT_EQ(wrong({"x=@x.npy", "y=@y.npy", "-o", "@none/m.npz"}),
-            "none/m.npz: error: cannot write the file: No such file or directory [E1027]\nnote: the directory does not "
-            "exist\n");
+            "none/m.npz: error: cannot write the file: the folder 'none' does not exist [E1027]\n");
   EXPECT_EQ(wrong({"x=@x.npy", "y=@y.npy", "-o", "@m.npy"}),
             "m.npy: error: a result of several arrays does not fit one .npy file [E1028]\nnote: write it to a .npz "
             "archive\n");
@@ -328,7 +328,7 @@ TEST_F(Program, Outputs) {
   if (geteuid() != 0) {
     text("locked.npz", "");
     chmod(path("locked.npz").c_str(), 0400);
-    EXPECT_NE(wrong({"x=@x.npy", "y=@y.npy", "-o", "@locked.npz"}).find("Permission denied [E1027]"),
+    EXPECT_NE(wrong({"x=@x.npy", "y=@y.npy", "-o", "@locked.npz"}).find("permission denied [E1027]"),
               std::string::npos);
   }
 }
@@ -336,7 +336,7 @@ TEST_F(Program, Outputs) {
 TEST_F(Program, AFullDiskLeavesNothing) {
   Result result = run(same, {"x=@y.npy", "-o", "/dev/full"});
   EXPECT_EQ(result.status, 1);
-  EXPECT_EQ(result.err, "/dev/full: error: cannot write the file: No space left on device [E1027]\n");
+  EXPECT_EQ(result.err, "/dev/full: error: cannot write the file: no space left on device [E1027]\n");
 }
 
 TEST_F(Program, AWriteThatFailsHalfWayLeavesNothing) {

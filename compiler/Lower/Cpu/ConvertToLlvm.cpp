@@ -1,5 +1,6 @@
 // The last conversion: arith, math, memref, vector, cf and func to the LLVM dialect, in one go.
 
+#include "compiler/Lower/Constants.h"
 #include "compiler/Lower/Cpu/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -49,24 +50,42 @@ LogicalResult callLibmForExpm1(Operation *module) {
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
-// The memref conversion calls malloc and free; the buffers are the runtime's.
+// The memref conversion calls malloc and free; the buffers are the runtime's, which wants to know for which line of the
+// program it may have no memory.
 void renameAllocator(ModuleOp module) {
   SymbolTable symbols(module);
-  StringRef names[][2] = {{"malloc", "pmap_rt_alloc"}, {"free", "pmap_rt_free"}};
-  for (auto &[from, to] : names) {
-    auto function = symbols.lookup<LLVM::LLVMFuncOp>(from);
-    if (!function)
-      continue;
-    auto target = FlatSymbolRefAttr::get(module.getContext(), to);
-    module.walk([&, from = from](LLVM::CallOp call) {
-      if (call.getCallee() == from)
-        call.setCalleeAttr(target);
-    });
-    if (symbols.lookup(to))
-      function.erase();
-    else
-      function.setSymName(to);
+  Constants constants(module, "pmap.alloc.");
+  MLIRContext *context = module.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context), i64 = IntegerType::get(context, 64);
+  auto declare = [&](StringRef name, LLVM::LLVMFunctionType type) {
+    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+    if (!symbols.lookup(name))
+      LLVM::LLVMFuncOp::create(top, module.getLoc(), name, type);
+  };
+  SmallVector<LLVM::CallOp> allocations, releases;
+  module.walk([&](LLVM::CallOp call) {
+    if (call.getCallee() == "malloc")
+      allocations.push_back(call);
+    else if (call.getCallee() == "free")
+      releases.push_back(call);
+  });
+  if (!allocations.empty())
+    declare("pmap_rt_alloc_at", LLVM::LLVMFunctionType::get(pointer, {i64, pointer}));
+  for (LLVM::CallOp call : allocations) {
+    OpBuilder builder(call);
+    Value site = constants.site(builder, call.getLoc());
+    auto at = LLVM::CallOp::create(builder, call.getLoc(), TypeRange{pointer}, "pmap_rt_alloc_at",
+                                   ValueRange{call.getArgOperands().front(), site});
+    call.replaceAllUsesWith(at);
+    call.erase();
   }
+  if (!releases.empty())
+    declare("pmap_rt_free", LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer}));
+  for (LLVM::CallOp call : releases)
+    call.setCallee("pmap_rt_free");
+  for (StringRef name : {"malloc", "free"})
+    if (Operation *function = symbols.lookup(name))
+      function->erase();
 }
 
 struct ConvertToLlvmPass : PassWrapper<ConvertToLlvmPass, OperationPass<ModuleOp>> {

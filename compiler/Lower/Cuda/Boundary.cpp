@@ -67,6 +67,8 @@ private:
     ModuleOp module = getOperation();
     function.walk([&](LLVM::CallOp call) {
       StringRef callee = call.getCallee().value_or("");
+      if (callee == "pmap_rt_alloc_at")
+        return useDeviceAllocator(call);
       bool isMemory = callee == "pmap_rt_alloc" || callee == "pmap_rt_free" || callee == "pmap_rt_retain";
       if (!isMemory && !callee.starts_with("pmap_rt_gemm"))
         return;
@@ -78,6 +80,23 @@ private:
       }
       call.setCallee(name);
     });
+  }
+
+  // The device's allocator does not ask for the line.
+  void useDeviceAllocator(LLVM::CallOp call) {
+    ModuleOp module = getOperation();
+    StringRef name = "pmap_cuda_alloc";
+    Type i64 = call.getArgOperands().front().getType();
+    if (!module.lookupSymbol(name)) {
+      OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+      auto type = LLVM::LLVMFunctionType::get(call.getResult().getType(), {i64});
+      LLVM::LLVMFuncOp::create(top, module.getLoc(), name, type);
+    }
+    OpBuilder builder(call);
+    auto allocation = LLVM::CallOp::create(builder, call.getLoc(), call.getResultTypes(), name,
+                                           ValueRange{call.getArgOperands().front()});
+    call.replaceAllUsesWith(allocation);
+    call.erase();
   }
 
   // f.packed(args) { pmap_cuda_call(&record, args); }, with what was f.packed as f.on_device.

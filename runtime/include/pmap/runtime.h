@@ -53,7 +53,9 @@ typedef void (*pmap_packed)(void **args);
 typedef struct pmap_dist pmap_dist;
 
 /// X(NAME, code, format): the failures that compiled code reports. In the format `{a} {b} {c}` are the arguments of
-/// `pmap_rt_fail` and `{text}` the site's text. Append only: the numbers are part of the ABI.
+/// `pmap_rt_fail` and `{text}` the site's text. A site's text that the format does not name is told instead of it:
+/// `E1103 message`, with the same holes and `{b-a} {a-1} {c-1}`, and a note after a line break. Append only: the
+/// numbers are part of the ABI.
 #define PMAP_FAILURES(X)                                                                                               \
   X(INDEX, "E1101", "index {a} is out of range for dimension {b} of size {c}")                                         \
   X(ASSERT, "E1102", "assertion failed: {text}")                                                                       \
@@ -65,7 +67,8 @@ typedef struct pmap_dist pmap_dist;
   X(NARROW, "E1108", "{a} does not fit {text}")                                                                        \
   X(DIVIDE_BY_ZERO, "E1109", "integer division by zero")                                                               \
   X(EMPTY, "E1110", "{text} of an array of size 0 has no value")                                                       \
-  X(SIZES_DIFFER, "E1111", "sizes differ: {a} and {b}{text}")
+  X(SIZES_DIFFER, "E1111", "sizes differ: {a} and {b}{text}")                                                          \
+  X(TOLD, "E1202", "a failure without a text")
 
 typedef enum pmap_failure {
 #define PMAP_FAILURE_ENUM(name, code, format) PMAP_FAIL_##name,
@@ -91,6 +94,9 @@ typedef enum pmap_reduce_kind {
 /// A buffer of at least `bytes` bytes (0 is allowed), 64-byte aligned, from the current device's arena; the contents
 /// are undefined. Out of memory is a run-time error (E1115), never null.
 void *pmap_rt_alloc(int64_t bytes);
+
+/// The same for the line of a program that `site` names, which the error then shows.
+void *pmap_rt_alloc_at(int64_t bytes, const pmap_site *site);
 
 /// Gives back one reference to a buffer of `pmap_rt_alloc`, from any thread. Null and the placeholder 0xdeadbeef that
 /// MLIR puts in descriptors of constants are ignored.
@@ -137,7 +143,8 @@ void pmap_rt_print(const pmap_site *site, const char *format, int32_t count, con
 //   size data ragged "argument 'x', dimension 0";
 //                               one per index operand of a map: the axes the global size is divided by (`_` for none,
 //                               `a+b` for two, major first), `ragged` if the first n mod a devices may hold one more,
-//                               and the subject of the message when it does not divide
+//                               and the subject of the message when it does not divide; after a " | " in it, what
+//                               in the body needs blocks of one size, so that `ragged` is no way out
 //   in f32 [data,_];            one per input: dtype, then per dimension `_` or axes (`a`, `a+b`); `[]` is a scalar
 //   out f32 [data,_];           one per output
 //   out f32 [data] stack;       the body yields one of lower rank: the first dimension is new, one entry per device
@@ -248,8 +255,9 @@ void pmap_rt_stop(void);
 void pmap_rt_set_timeout(double seconds);
 
 /// Runs a packed function as a launch. Returns 0; or 1 after a run-time error, whose rendered message (several lines,
-/// final newline included) is then `pmap_rt_error_message()` until the next launch. Buffers that a failed launch made
-/// are freed.
+/// final newline included) is then `pmap_rt_error_message()` until the next launch; or 2 after one that says that sizes
+/// or the number of devices do not fit (E1120, E1121) and that was found before any device ran. Buffers that a failed
+/// launch made are freed.
 int32_t pmap_rt_call(pmap_packed fn, void **args);
 const char *pmap_rt_error_message(void);
 
