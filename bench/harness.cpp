@@ -21,6 +21,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <sys/mman.h>
 #include <vector>
 
 /// The table of the program's object; absent where only the runtime is measured.
@@ -37,11 +38,21 @@ double secondsSince(Clock::time_point start) { return std::chrono::duration<doub
 /// One packed argument or result: a descriptor of up to 8 dimensions, or a scalar in its first bytes.
 struct Slot {
   int64_t words[3 + 16] = {};
-  std::vector<char> data;
   int rank = 0; ///< Of a result.
 };
 
 std::vector<Slot> arguments, results;
+
+/// An array of an input, in large pages as the arrays that a program makes (and those of the peers): with small ones
+/// the time of a kernel that only reads is that of the page tables.
+char *inputBuffer(int64_t bytes) {
+  constexpr int64_t page = 2 << 20;
+  int64_t span = (bytes + page - 1) / page * page;
+  auto *buffer = static_cast<char *>(std::aligned_alloc(page, std::max(span, page)));
+  madvise(buffer, span, MADV_HUGEPAGE);
+  pmap_rt_mark_foreign(buffer, bytes);
+  return buffer;
+}
 
 void describe(Slot &slot, const std::vector<int64_t> &sizes) {
   int64_t stride = 1;
@@ -63,9 +74,7 @@ void addInput(const std::string &dtype, const std::string &shape) {
   for (int64_t size : sizes)
     count *= size;
   int64_t width = pmap_dtype_bytes(pmap_dtype_from_name(dtype.c_str()));
-  // As the runtime aligns its buffers.
-  slot.data.resize(count * width + 64);
-  char *begin = slot.data.data() + (64 - reinterpret_cast<uintptr_t>(slot.data.data()) % 64);
+  char *begin = inputBuffer(count * width);
   std::mt19937 generator(1);
   std::normal_distribution<float> normal;
   for (int64_t i = 0; i < count; ++i) {
@@ -75,7 +84,6 @@ void addInput(const std::string &dtype, const std::string &shape) {
   }
   slot.words[0] = slot.words[1] = reinterpret_cast<int64_t>(begin);
   describe(slot, sizes);
-  pmap_rt_mark_foreign(begin, count * width);
 }
 
 /// Every leaf from an archive.
@@ -93,7 +101,12 @@ void addArchive(const std::string &path) {
       std::memcpy(slot.words, array.data, pmap_dtype_bytes(array.dtype));
       continue;
     }
-    slot.words[0] = slot.words[1] = reinterpret_cast<int64_t>(array.data);
+    int64_t bytes = pmap_dtype_bytes(array.dtype);
+    for (int64_t size : array.sizes)
+      bytes *= size;
+    char *begin = inputBuffer(bytes);
+    std::memcpy(begin, array.data, bytes);
+    slot.words[0] = slot.words[1] = reinterpret_cast<int64_t>(begin);
     describe(slot, array.sizes);
   }
   if (problem) {
