@@ -82,3 +82,25 @@ func.func @together(%n: index, %w: tensor<f32>, %x: !rows) -> (tensor<f32>, tens
   } : tensor<f32>, tensor<f32>
   return %v, %g : tensor<f32>, tensor<f32>
 }
+
+// A forward computation whose pullback nobody calls keeps nothing.
+// CHECK-LABEL: func.func @forward_only
+// CHECK: pmap.map
+// CHECK: pmap.yield %{{[0-9]+}} : tensor<f32>
+// CHECK: return
+func.func @forward_only(%n: index, %x: !rows) -> tensor<f32> attributes {pmap.sizes = ["n"]} {
+  %y, %r = pmap.vjp wrt [0](%x) : (!rows) -> (tensor<f32>, !pmap.residuals) {
+  ^bb0(%p: !rows):
+    %0 = pmap.move %p : !rows to !drows
+    %1 = pmap.map #pmap.mesh<["a"], [-1]> sizes (%n) [#pmap.size_arg<"n.6", ["a"], "">] (%0) : (!drows) -> !one {
+    ^bb0(%n1: index, %xb: tensor<?xf32, #pmap.layout<["n.6"], ["a"]>>):
+      %2 = pmap.reduce sum %xb dims [0] : tensor<?xf32, #pmap.layout<["n.6"], ["a"]>> -> tensor<f32, #pmap.layout<[], ["a"]>>
+      %3 = pmap.all_reduce sum (%2) over ["a"] : (tensor<f32, #pmap.layout<[], ["a"]>>) -> tensor<f32>
+      %4 = math.exp %3 : tensor<f32>
+      pmap.yield %4 : tensor<f32>
+    }
+    %5 = pmap.move %1 : !one to tensor<f32>
+    pmap.yield %5 : tensor<f32>
+  }
+  return %y : tensor<f32>
+}
