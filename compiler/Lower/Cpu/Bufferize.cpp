@@ -1,6 +1,7 @@
 // Tensors to memrefs, by one-shot bufferization.
 
 #include "compiler/Lower/Cpu/Passes.h"
+#include "compiler/Lower/Cpu/UnambiguousSlices.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
@@ -15,10 +16,11 @@ struct BufferizePass : PassWrapper<BufferizePass, OperationPass<ModuleOp>> {
   StringRef getArgument() const final { return "pmap-cpu-bufferize"; }
   StringRef getDescription() const final { return "Turn tensors into buffers, in place where the old value is dead"; }
   void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<bufferization::BufferizationDialect, memref::MemRefDialect>();
+    registry.insert<bufferization::BufferizationDialect, memref::MemRefDialect, tensor::TensorDialect>();
   }
 
   void runOnOperation() final {
+    spellOutDroppedDimensions(getOperation());
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
     options.setFunctionBoundaryTypeConversion(bufferization::LayoutMapOption::IdentityLayoutMap);
