@@ -360,6 +360,11 @@ LogicalResult Translator::translateArgReduceInLoop(ArgReduceOp op, ForEachOp for
 // Bodies with arrays
 //===--------------------------------------------------------------------------------------------------------------===//
 
+// Maps use all devices, so that points that hold one are computed one after the other.
+static bool holdsMap(ForEachOp op) {
+  return op.walk([](MapOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 LogicalResult Translator::translateArrayForEach(const IndexSpace &space) {
   ForEachOp op = space.loops.front();
   Location loc = op.getLoc();
@@ -367,27 +372,25 @@ LogicalResult Translator::translateArrayForEach(const IndexSpace &space) {
   SmallVector<Value> outputs;
   for (Value result : op.getResults())
     outputs.push_back(emptyLike(result.getType(), loc));
-  auto loop = scf::ForallOp::create(b, loc, space.sizes, outputs, std::nullopt);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    // The block ends in its terminator already: what is translated goes before it.
-    Block *block = loop.getBody();
-    b.setInsertionPoint(block->getTerminator());
+  // Translates the body for one point, before the builder's place, and hands each result to `insert`.
+  using Insert = llvm::function_ref<void(Value part, Value destination, ArrayRef<OpFoldResult> offsets,
+                                         ArrayRef<OpFoldResult> counts, ArrayRef<OpFoldResult> strides)>;
+  auto translatePoint = [&](ValueRange point, ValueRange destinations, Insert insert) -> LogicalResult {
     Block &body = op.getBody().front();
-    size_t mark = sizes.enterScope(block);
-    for (auto [old, value] : llvm::zip(body.getArguments(), loop.getInductionVars()))
+    size_t mark = sizes.enterScope(b.getInsertionBlock());
+    for (auto [old, value] : llvm::zip(body.getArguments(), point))
       set(old, value);
     SmallVector<Value> yielded;
     LogicalResult result = translateBlock(body, yielded);
     sizes.leaveScope(mark);
     if (failed(result))
       return failure();
-    for (auto [result, value, destination] : llvm::zip(op.getResults(), yielded, loop.getRegionIterArgs())) {
+    for (auto [result, value, destination] : llvm::zip(op.getResults(), yielded, destinations)) {
       auto type = cast<RankedTensorType>(result.getType());
       SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0)), strides(type.getRank(), b.getIndexAttr(1));
       SmallVector<OpFoldResult> counts = mixedSizes(type, loc);
       for (int64_t dim = 0; dim < dims; ++dim) {
-        offsets[dim] = loop.getInductionVars()[dim];
+        offsets[dim] = point[dim];
         counts[dim] = b.getIndexAttr(1);
       }
       Value part = value;
@@ -398,13 +401,40 @@ LogicalResult Translator::translateArrayForEach(const IndexSpace &space) {
         SmallVector<Value> zeros(dims, index(0, loc));
         part = tensor::InsertOp::create(b, loc, toStored(b, loc, part), slice, zeros);
       }
-      OpBuilder atEnd = OpBuilder::atBlockEnd(loop.getTerminator().getBody());
-      tensor::ParallelInsertSliceOp::create(atEnd, loc, part, destination, offsets, counts, strides);
+      insert(part, destination, offsets, counts, strides);
     }
+    return success();
+  };
+
+  OpBuilder::InsertionGuard guard(b);
+  if (holdsMap(op)) {
+    LogicalResult translated = success();
+    SmallVector<Value> lower(dims, index(0, loc)), step(dims, index(1, loc));
+    scf::LoopNest nest = scf::buildLoopNest(
+        b, loc, lower, space.bounds, step, outputs,
+        [&](OpBuilder &inner, Location, ValueRange point, ValueRange destinations) {
+          OpBuilder::InsertionGuard guard(b);
+          b.restoreInsertionPoint(inner.saveInsertionPoint());
+          scf::ValueVector filled;
+          translated = translatePoint(point, destinations, [&](Value part, Value destination, auto... place) {
+            filled.push_back(tensor::InsertSliceOp::create(b, loc, part, destination, place...));
+          });
+          return succeeded(translated) ? filled : scf::ValueVector(destinations.begin(), destinations.end());
+        });
+    for (auto [old, result] : llvm::zip(op.getResults(), nest.results))
+      set(old, result);
+    return translated;
   }
+  auto loop = scf::ForallOp::create(b, loc, space.sizes, outputs, std::nullopt);
   for (auto [old, result] : llvm::zip(op.getResults(), loop.getResults()))
     set(old, result);
-  return success();
+  // The block ends in its terminator already: what is translated goes before it.
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  return translatePoint(loop.getInductionVars(), loop.getRegionIterArgs(),
+                        [&](Value part, Value destination, auto... place) {
+                          OpBuilder atEnd = OpBuilder::atBlockEnd(loop.getTerminator().getBody());
+                          tensor::ParallelInsertSliceOp::create(atEnd, loc, part, destination, place...);
+                        });
 }
 
 } // namespace pmap
