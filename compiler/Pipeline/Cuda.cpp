@@ -24,6 +24,8 @@ void buildLinalgToKernelsPipeline(OpPassManager &pm, const CudaOptions &options)
   OpPassManager &tensors = pm.nest<func::FuncOp>();
   tensors.addPass(createCSEPass());
   tensors.addPass(createFuseElementwisePass());
+  tensors.addPass(createCSEPass());
+  tensors.addPass(createReadPiecesPass(/*inRegions=*/false));
   tensors.addPass(createReuseDestinationsPass());
   tensors.addPass(createCSEPass());
   tensors.addPass(createSplitDestinationsPass());

@@ -22,7 +22,7 @@ void buildLinalgToLlvmPipeline(OpPassManager &pm, const CpuOptions &options) {
   tensors.addPass(createCSEPass());
   tensors.addPass(createFuseElementwisePass());
   tensors.addPass(createCSEPass());
-  tensors.addPass(createReadPiecesPass());
+  tensors.addPass(createReadPiecesPass(/*inRegions=*/true));
   tensors.addPass(createGroupReadersPass());
   tensors.addPass(createReuseDestinationsPass());
   tensors.addPass(createCSEPass());

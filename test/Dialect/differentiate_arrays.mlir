@@ -99,3 +99,18 @@ func.func @contraction_not_taken(%x: tensor<8x4xf32>, %w: tensor<4x3xf32>) -> te
   } : tensor<f32>, tensor<4x3xf32>
   return %g : tensor<4x3xf32>
 }
+
+// A slice that is all of an array but its ends comes back within margins of zeros, for sums of such to be elementwise.
+// CHECK-LABEL: func.func @slice_without_ends
+func.func @slice_without_ends(%x: tensor<?xf32, #pmap.layout<["n"], []>>) -> tensor<?xf32, #pmap.layout<["n"], []>> {
+  // CHECK-NOT: pmap.update_slice
+  // CHECK: pmap.pad %{{.*}} with %{{.*}} low ["1"] high ["2"]
+  %c1 = arith.constant 1 : index
+  %0:2 = pmap.grad (%x as %a : tensor<?xf32, #pmap.layout<["n"], []>>) wrt [0] {
+    %1 = pmap.slice %a[%c1] strides [1] in_bounds : tensor<?xf32, #pmap.layout<["n"], []>> -> tensor<?xf32, #pmap.layout<["n-3"], []>>
+    %2 = arith.mulf %1, %1 : tensor<?xf32, #pmap.layout<["n-3"], []>>
+    %3 = pmap.reduce sum %2 dims [0] : tensor<?xf32, #pmap.layout<["n-3"], []>> -> tensor<f32>
+    pmap.yield %3 : tensor<f32>
+  } : tensor<f32>, tensor<?xf32, #pmap.layout<["n"], []>>
+  return %0#1 : tensor<?xf32, #pmap.layout<["n"], []>>
+}

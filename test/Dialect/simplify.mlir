@@ -103,3 +103,53 @@ func.func @dot_with_scalar(%c: tensor<f64>, %d: tensor<f64>, %x: tensor<4xf64>) 
   %2 = pmap.dot %c, %d batch [] x [] contract [] x [] : tensor<f64>, tensor<f64> -> tensor<f64>
   return %0, %1, %2 : tensor<4xf64>, tensor<4xf64>, tensor<f64>
 }
+
+// The cotangents of a padded array's neighbours are added without its margins: a slice of their sum is a sum of slices, and
+// one that takes out just what was padded is that.
+// CHECK-LABEL: func.func @slice_of_padded_sum
+// CHECK-SAME: %[[A:[^:]*]]: tensor<?xf32, #pmap.layout<["n"], []>>, %[[B:[^:]*]]: tensor
+func.func @slice_of_padded_sum(%a: !vec, %b: !vec) -> !vec {
+  // CHECK: %[[P:.*]] = pmap.pad %[[A]]
+  // CHECK: %[[S:.*]] = pmap.slice %[[P]][%{{.*}}] strides [1] in_bounds
+  // CHECK: %[[SUM:.*]] = arith.addf %[[S]], %[[B]] : tensor<?xf32, #pmap.layout<["n"], []>>
+  // CHECK: return %[[SUM]]
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %c1 = arith.constant 1 : index
+  %0 = pmap.pad %a with %zero low ["2"] high ["0"] : !vec, tensor<f32> -> tensor<?xf32, #pmap.layout<["n+2"], []>>
+  %1 = pmap.pad %b with %zero low ["1"] high ["1"] : !vec, tensor<f32> -> tensor<?xf32, #pmap.layout<["n+2"], []>>
+  %2 = arith.addf %0, %1 : tensor<?xf32, #pmap.layout<["n+2"], []>>
+  %3 = pmap.slice %2[%c1] strides [1] in_bounds : tensor<?xf32, #pmap.layout<["n+2"], []>> -> !vec
+  return %3 : !vec
+}
+
+// A sum of which two wide slices are taken is computed once.
+// CHECK-LABEL: func.func @slices_of_sum
+func.func @slices_of_sum(%a: !vec, %b: !vec) -> (tensor<?xf32, #pmap.layout<["n-1"], []>>, tensor<?xf32, #pmap.layout<["n-1"], []>>) {
+  // CHECK: %[[SUM:.*]] = arith.addf
+  // CHECK: pmap.slice %[[SUM]]
+  // CHECK: pmap.slice %[[SUM]]
+  // CHECK-NOT: arith.addf
+  // CHECK: return
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = arith.addf %a, %b : !vec
+  %1 = pmap.slice %0[%c0] strides [1] in_bounds : !vec -> tensor<?xf32, #pmap.layout<["n-1"], []>>
+  %2 = pmap.slice %0[%c1] strides [1] in_bounds : !vec -> tensor<?xf32, #pmap.layout<["n-1"], []>>
+  return %1, %2 : tensor<?xf32, #pmap.layout<["n-1"], []>>, tensor<?xf32, #pmap.layout<["n-1"], []>>
+}
+
+// Whole arrays are added before parts, which are then added in place.
+// CHECK-LABEL: func.func @parts_last
+// CHECK-SAME: %[[A:[^:]*]]: tensor<8xf32>, %[[B:[^:]*]]: tensor<8xf32>, %[[U:[^:]*]]: tensor<2xf32>, %[[I:[^:]*]]: index
+func.func @parts_last(%a: tensor<8xf32>, %b: tensor<8xf32>, %u: tensor<2xf32>, %i: index) -> tensor<8xf32> {
+  // CHECK: %[[SUM:.*]] = arith.addf %[[A]], %[[B]]
+  // CHECK: %[[OLD:.*]] = pmap.slice %[[SUM]][%[[I]]]
+  // CHECK: %[[NEW:.*]] = arith.addf %[[OLD]], %[[U]]
+  // CHECK: %[[R:.*]] = pmap.update_slice %[[SUM]][%[[I]]] strides [1] = %[[NEW]]
+  // CHECK: return %[[R]]
+  %zeros = arith.constant dense<0.0> : tensor<8xf32>
+  %0 = pmap.update_slice %zeros[%i] strides [1] = %u : tensor<8xf32>, tensor<2xf32> -> tensor<8xf32>
+  %1 = arith.addf %a, %0 : tensor<8xf32>
+  %2 = arith.addf %1, %b : tensor<8xf32>
+  return %2 : tensor<8xf32>
+}

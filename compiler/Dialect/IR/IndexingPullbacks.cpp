@@ -14,7 +14,8 @@ Value zerosLike(OpBuilder &builder, Location loc, Value value) {
   return splat(builder, loc, cast<RankedTensorType>(value.getType()), 0);
 }
 
-// The indices that turn back what `indices` (of a rotation) turn: index j of the result is j - k mod n, k being their first.
+// The indices that turn back what `indices` (of a rotation) turn: index j of the result is j - k mod n, k being their
+// first.
 Value turnedBack(OpBuilder &builder, Location loc, Value indices) {
   auto type = cast<RankedTensorType>(indices.getType());
   auto like = [&](Value value) -> Value {
@@ -32,6 +33,30 @@ Value turnedBack(OpBuilder &builder, Location loc, Value indices) {
   Value isBefore = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, back, zero);
   Value count = like(splatIndex(builder, loc, withVary(type, {}), indexOf(builder, loc, sizeOf(type, 0))));
   return arith::SelectOp::create(builder, loc, isBefore, arith::AddIOp::create(builder, loc, back, count), back);
+}
+
+// The widest margin that a slice may leave of an array that it is nearly all of.
+constexpr int64_t widestMargin = 8;
+
+// The transpose of a slice that is all of its array but a few elements at the ends of each dimension: its cotangent
+// within margins of zeros; null for any other slice. Sums of such arrays are elementwise, so that what a stencil's
+// neighbours contribute becomes one loop, where adding each to a part of the sum would be one loop for each.
+Value paddedCotangent(OpBuilder &builder, SliceOp slice, Value cotangent) {
+  if (!slice.getInBounds() || llvm::any_of(slice.getStrides(), [](int64_t stride) { return stride != 1; }))
+    return Value();
+  auto type = cast<RankedTensorType>(slice.getInput().getType());
+  SmallVector<Attribute> low, high;
+  for (auto [dim, offset] : llvm::enumerate(slice.getOffsets())) {
+    Size size = sizeOf(slice.getType(), dim);
+    std::optional<int64_t> before = getConstantIntValue(offset), margin = (sizeOf(type, dim) - size).constant();
+    if (!before || !margin || *margin > std::min(widestMargin, size.constant().value_or(widestMargin)))
+      return Value();
+    low.push_back(builder.getStringAttr(Size(*before).str()));
+    high.push_back(builder.getStringAttr(Size(*margin - *before).str()));
+  }
+  Value zero = splat(builder, slice.getLoc(), scalarOf(type), 0);
+  return PadOp::create(builder, slice.getLoc(), type, cotangent, zero, builder.getArrayAttr(low),
+                       builder.getArrayAttr(high));
 }
 
 } // namespace
@@ -52,6 +77,10 @@ LogicalResult ExtractOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents
 
 // The derivatives check the bounds where the op itself does: when only the gradient is wanted, the op is gone.
 LogicalResult SliceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  if (Value padded = paddedCotangent(builder, *this, cotangents.front())) {
+    result.push_back(padded);
+    return success();
+  }
   result.push_back(UpdateSliceOp::create(builder, getLoc(), zerosLike(builder, getLoc(), getInput()),
                                          cotangents.front(), getOffsets(), getStrides(), getInBounds()));
   return success();
@@ -67,8 +96,9 @@ LogicalResult UpdateSliceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotang
 
 LogicalResult GatherOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
   if ((*this)->hasAttr(kRotationAttr)) {
-    auto back = GatherOp::create(builder, getLoc(), cotangents.front(), turnedBack(builder, getLoc(), getIndices()), getDim(),
-                                 /*is_unsigned=*/false);
+    auto back =
+        GatherOp::create(builder, getLoc(), cotangents.front(), turnedBack(builder, getLoc(), getIndices()), getDim(),
+                         /*is_unsigned=*/false);
     back->setAttr(kRotationAttr, builder.getUnitAttr());
     result.append({back, Value()});
     return success();

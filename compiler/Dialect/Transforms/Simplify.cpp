@@ -1,5 +1,5 @@
-// pmap-simplify: folds, merges and drops. The patterns are in SimplifyPatterns.cpp (arithmetic and arrays) and
-// SimplifyRegions.cpp (unused results of regions, collectives).
+// pmap-simplify: folds, merges and drops. The patterns are in SimplifyArithmetic.cpp, SimplifyParts.cpp (slices
+// and updates) and SimplifyRegions.cpp (unused results of regions, collectives).
 #include "compiler/Dialect/IR/PmapDialect.h"
 #include "compiler/Dialect/Transforms/Collectives.h"
 #include "compiler/Dialect/Transforms/Passes.h"
@@ -17,8 +17,8 @@ using namespace pmap;
 
 namespace {
 
-// The canonicalization patterns of the elementwise dialects, and ours. Not scf's: they turn an `if` that yields outer arrays
-// into an elementwise select, a copy where there was none.
+// The canonicalization patterns of the elementwise dialects, and ours. Not scf's: they turn an `if` that yields outer
+// arrays into an elementwise select, a copy where there was none.
 void populatePatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   context->getLoadedDialect<arith::ArithDialect>()->getCanonicalizationPatterns(patterns);
@@ -26,6 +26,7 @@ void populatePatterns(RewritePatternSet &patterns) {
     if (isa<arith::ArithDialect, math::MathDialect, PmapDialect>(name.getDialect()))
       name.getCanonicalizationPatterns(patterns, context);
   populateArithmeticPatterns(patterns);
+  populatePartPatterns(patterns);
   populateRegionPatterns(patterns);
   populateMapPatterns(patterns);
 }

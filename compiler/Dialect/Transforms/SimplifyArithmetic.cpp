@@ -9,10 +9,7 @@
 using namespace mlir;
 using namespace pmap;
 
-namespace {
-
-// True when every element of a floating value is this number.
-bool isSplatOf(Value value, double number) {
+bool pmap::isSplatOf(Value value, double number) {
   while (true) {
     if (auto broadcast = value.getDefiningOp<BroadcastOp>())
       value = broadcast.getInput();
@@ -25,6 +22,8 @@ bool isSplatOf(Value value, double number) {
   return matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
          elements.getSplatValue<APFloat>().isExactlyValue(number);
 }
+
+namespace {
 
 // x + 0 = x. The one input for which this is not exact is -0, which a sum with 0 turns into 0.
 struct AddOfZero : OpRewritePattern<arith::AddFOp> {
@@ -132,45 +131,6 @@ struct DotWithScalar : OpRewritePattern<DotOp> {
   }
 };
 
-// a + (zeros with a part replaced by u) = a with u added to that part: touches the part alone, and keeps the sums that
-// backward loops carry in place.
-struct AddOfPart : OpRewritePattern<arith::AddFOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(arith::AddFOp op, PatternRewriter &rewriter) const override {
-    for (auto [whole, other] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
-      auto part = other.getDefiningOp<UpdateSliceOp>();
-      if (!part || !part->hasOneUse() || !isSplatOf(part.getInput(), 0))
-        continue;
-      Location loc = op.getLoc();
-      Expr old(rewriter, loc,
-               SliceOp::create(rewriter, loc, part.getUpdate().getType(), whole, part.getOffsets(),
-                               part.getStridesAttr(), part.getInBoundsAttr()));
-      Value sum = old + old.with(part.getUpdate());
-      rewriter.replaceOpWithNewOp<UpdateSliceOp>(op, whole.getType(), whole, sum, part.getOffsets(),
-                                                 part.getStridesAttr(), part.getInBoundsAttr());
-      return success();
-    }
-    return failure();
-  }
-};
-
-// The same for a scatter into zeros.
-struct AddOfScatter : OpRewritePattern<arith::AddFOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(arith::AddFOp op, PatternRewriter &rewriter) const override {
-    for (auto [whole, other] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
-      auto scatter = other.getDefiningOp<ScatterOp>();
-      if (!scatter || scatter.getKind() != ReductionKind::Sum || !scatter->hasOneUse() ||
-          !isSplatOf(scatter.getInput(), 0))
-        continue;
-      rewriter.replaceOpWithNewOp<ScatterOp>(op, ReductionKind::Sum, whole, scatter.getIndices(), scatter.getUpdates(),
-                                             scatter.getDim(), scatter.getIsUnsigned());
-      return success();
-    }
-    return failure();
-  }
-};
-
 // A broadcast of a widened value is a widened broadcast; the widen moves toward the definition, where equal ones merge
 // (V2).
 struct WidenOfBroadcast : OpRewritePattern<WidenOp> {
@@ -188,6 +148,6 @@ struct WidenOfBroadcast : OpRewritePattern<WidenOp> {
 } // namespace
 
 void pmap::populateArithmeticPatterns(RewritePatternSet &patterns) {
-  patterns.add<AddOfZero, MulByOne, SmallPower, DoubleNegation, ReduceOfBroadcast, DotWithScalar, AddOfPart,
-               AddOfScatter, WidenOfBroadcast>(patterns.getContext());
+  patterns.add<AddOfZero, MulByOne, SmallPower, DoubleNegation, ReduceOfBroadcast, DotWithScalar, WidenOfBroadcast>(
+      patterns.getContext());
 }

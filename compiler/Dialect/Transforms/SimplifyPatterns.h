@@ -3,15 +3,22 @@
 
 namespace mlir {
 class RewritePatternSet;
+class Value;
 } // namespace mlir
 
 namespace pmap {
 
-/// Sums with zero, products with one, reductions of broadcasts, sums into parts of arrays.
+/// Sums with zero, products with one, reductions of broadcasts.
 void populateArithmeticPatterns(mlir::RewritePatternSet &patterns);
+/// Sums into parts of arrays, and slices of sums.
+void populatePartPatterns(mlir::RewritePatternSet &patterns);
 /// Unused results of loops, branches, comprehensions and collectives.
 void populateRegionPatterns(mlir::RewritePatternSet &patterns);
+
 /// Backward maps that become a part of their forward ones.
 void populateMapPatterns(mlir::RewritePatternSet &patterns);
+
+/// True when every element of a floating value is this number.
+bool isSplatOf(mlir::Value value, double number);
 
 } // namespace pmap

@@ -26,8 +26,9 @@ std::unique_ptr<mlir::Pass> createWidenProductsPass();
 /// into their consumers, and fuses elementwise producers where that does not compute an expensive value twice.
 std::unique_ptr<mlir::Pass> createFuseElementwisePass();
 
-/// Computes elementwise ops on slices of concats and pads from the pieces themselves, so that the whole is never made.
-std::unique_ptr<mlir::Pass> createReadPiecesPass();
+/// Computes elementwise ops on slices of concats and pads from the pieces themselves, so that the whole is never made:
+/// with `inRegions` each part of the loops that reads the same pieces on its own, else all at once.
+std::unique_ptr<mlir::Pass> createReadPiecesPass(bool inRegions);
 
 /// Moves elementwise ops behind others that read the same arrays, so that they share a loop and the arrays die there.
 std::unique_ptr<mlir::Pass> createGroupReadersPass();

@@ -39,7 +39,7 @@ void registerCpuLoweringDialects(DialectRegistry &registry) {
 void registerCpuPasses() {
   registerPass(createWidenProductsPass);
   registerPass(createFuseElementwisePass);
-  registerPass(createReadPiecesPass);
+  registerPass([] { return createReadPiecesPass(/*inRegions=*/true); });
   registerPass(createGroupReadersPass);
   registerPass(createReuseDestinationsPass);
   registerPass(createBufferizePass);
