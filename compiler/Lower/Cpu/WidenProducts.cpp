@@ -7,6 +7,7 @@
 
 #include "compiler/Lower/Cpu/KernelTransforms.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -84,8 +85,16 @@ void widen(linalg::GenericOp op) {
   OpBuilder builder(op);
   Location loc = op.getLoc();
   SmallVector<Value> inputs;
-  for (Value input : op.getDpsInputs())
-    inputs.push_back(widened(builder, loc, input));
+  for (Value input : op.getDpsInputs()) {
+    // A matrix that a loop reads in every trip, as weights are, is converted before it.
+    Operation *place = op;
+    for (auto loop = op->getParentOfType<scf::ForOp>(); loop && place->getParentOp() == loop;
+         loop = loop->getParentOfType<scf::ForOp>())
+      if (loop.isDefinedOutsideOfLoop(input))
+        place = loop;
+    OpBuilder before(place);
+    inputs.push_back(widened(before, loc, input));
+  }
   auto body = [](OpBuilder &inner, Location at, ValueRange elements) {
     Value product = arith::MulFOp::create(inner, at, elements[0], elements[1]);
     Value sum = arith::AddFOp::create(inner, at, elements[2], product);

@@ -61,3 +61,28 @@ func.func @small(%x: tensor<8x8xf16>, %y: tensor<8x8xf16>, %start: tensor<8x8xf3
   } -> tensor<8x8xf32>
   return %z : tensor<8x8xf32>
 }
+
+// What does not change in a loop is converted before it.
+// CHECK-LABEL: func @loop
+// CHECK:         linalg.generic {{.*}} ins(%[[WEIGHTS:.*]] : tensor<?x?xf16>)
+// CHECK:         scf.for
+// CHECK:           linalg.generic {{.*}} ins(%{{.*}} : tensor<?x?xf16>)
+// CHECK:           linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<?x?xf32>, tensor<?x?xf32>)
+func.func @loop(%n: index, %x: tensor<?x?xf16>, %w: tensor<?x?xf16>, %start: tensor<?x?xf32>) -> tensor<?x?xf16> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%h = %x) -> tensor<?x?xf16> {
+    %z = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%h, %w : tensor<?x?xf16>, tensor<?x?xf16>) outs(%start : tensor<?x?xf32>) {
+    ^bb0(%l: f16, %r: f16, %o: f32):
+      %lw = arith.extf %l : f16 to f32
+      %rw = arith.extf %r : f16 to f32
+      %p = arith.mulf %lw, %rw : f32
+      %s = arith.addf %o, %p : f32
+      linalg.yield %s : f32
+    } -> tensor<?x?xf32>
+    %next = arith.truncf %z : tensor<?x?xf32> to tensor<?x?xf16>
+    scf.yield %next : tensor<?x?xf16>
+  }
+  return %r : tensor<?x?xf16>
+}
