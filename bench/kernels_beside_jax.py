@@ -1,4 +1,7 @@
-"""Single kernels beside JAX: bench/programs/kernels, each with the inputs below; results compared first, then times in turns."""
+"""Single kernels beside JAX: bench/programs/kernels, each with the inputs below; results compared first, then times in turns.
+
+PMAP_BENCH_KERNELS may name some of them, separated by blanks.
+"""
 
 import os
 import subprocess

@@ -37,10 +37,13 @@ public:
   }
 
 private:
-  /// What the runtime reads or writes for a value of this type: a descriptor, or the scalar; a bool is one byte.
+  /// What the runtime reads or writes for a value of this type: a descriptor, or the scalar; a bool is one byte, a bf16
+  /// its bits, since there are machines on which it is nothing else.
   Type storageType(Type type) {
     if (type.isInteger(1))
       return builder.getI8Type();
+    if (type.isBF16())
+      return builder.getI16Type();
     return types.convertType(type);
   }
 
@@ -63,6 +66,8 @@ private:
       stored = descriptor(value);
     else if (value.getType().isInteger(1))
       stored = LLVM::ZExtOp::create(builder, loc, builder.getI8Type(), value);
+    else if (value.getType().isBF16())
+      stored = arith::BitcastOp::create(builder, loc, builder.getI16Type(), value);
     else if (value.getType().isIndex())
       stored = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), value);
     Value storage = allocate(stored.getType());
@@ -137,6 +142,8 @@ private:
     Value value = LLVM::LoadOp::create(builder, loc, storageType(type), storage);
     if (type.isInteger(1))
       return LLVM::TruncOp::create(builder, loc, type, value);
+    if (type.isBF16())
+      return arith::BitcastOp::create(builder, loc, type, value);
     if (isa<MemRefType>(type))
       return UnrealizedConversionCastOp::create(builder, loc, type, value).getResult(0);
     return value;

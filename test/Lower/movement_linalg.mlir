@@ -106,6 +106,19 @@ func.func @sorted(%n: index, %x: !v) -> !v attributes {pmap.sizes = ["n"]} {
   return %r : !v
 }
 
+// Of an order of which only the beginning is used, only that is found, after the check that there is as much.
+// CHECK-LABEL: func.func @first_of_order
+// CHECK: func.call @pmap_rt_fail
+// CHECK: pmap_rt.call "pmap_rt_sort"{{.*}} outs(%{{.*}} : tensor<3xi32>)
+// CHECK-NOT: tensor.extract_slice
+// CHECK: return
+func.func @first_of_order(%n: index, %x: !v) -> tensor<3xi32> attributes {pmap.sizes = ["n"]} {
+  %zero = arith.constant 0 : index
+  %order = pmap.argsort %x dim 0 : !v -> tensor<?xi32, #pmap.layout<["n"], []>>
+  %r = pmap.slice %order[%zero] strides [1] : tensor<?xi32, #pmap.layout<["n"], []>> -> tensor<3xi32>
+  return %r : tensor<3xi32>
+}
+
 // CHECK-LABEL: func.func @cast
 // CHECK: arith.cmpi ne
 // CHECK: func.call @pmap_rt_fail

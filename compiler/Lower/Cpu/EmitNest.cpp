@@ -188,12 +188,19 @@ private:
 
   // The parallel vector loop over `span` for one or several rows.
   void emitVectorLoop(ArrayRef<NestPoint> group, Span span) {
-    unsigned step = lanes * (kernel.hasReduction ? unroll : 1);
-    Value main = roundDown(span, step);
-    forLoop(span.lower, main, step, {}, [&](Value iv, ValueRange) {
-      emitVectors(group, iv, step / lanes, Value());
-      return SmallVector<Value>();
-    });
+    SmallVector<unsigned> counts{kernel.hasReduction ? unroll : 1};
+    // A row of two vectors, as of a narrow matrix whose columns are summed, needs no mask either.
+    if (counts.front() > 2 && group.size() == 1)
+      counts.push_back(2);
+    Value main = span.lower;
+    for (unsigned count : counts) {
+      Value end = roundDown(span, lanes * count);
+      forLoop(main, end, lanes * count, {}, [&](Value iv, ValueRange) {
+        emitVectors(group, iv, count, Value());
+        return SmallVector<Value>();
+      });
+      main = end;
+    }
     forLoop(main, span.upper, lanes, {}, [&](Value iv, ValueRange) {
       emitVectors(group, iv, 1, maskFrom(iv, span));
       return SmallVector<Value>();

@@ -13,9 +13,11 @@ namespace {
 
 bool isBf16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
 
-// Ops that move or convert bits and need no arithmetic.
+// Ops that move or convert bits and need no arithmetic. A bf16 becomes an f64 by way of f32.
 bool staysNarrow(Operation *op) {
-  return isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, arith::BitcastOp, arith::SelectOp>(op);
+  if (auto extend = dyn_cast<arith::ExtFOp>(op))
+    return getElementTypeOrSelf(extend.getType()).isF32();
+  return isa<arith::ConstantOp, arith::TruncFOp, arith::BitcastOp, arith::SelectOp>(op);
 }
 
 Type asF32(Type type) {

@@ -99,9 +99,12 @@ void continueCarried(Operation *yield) {
     auto sum = other.getDefiningOp<linalg::GenericOp>();
     if (!sum || sum->getBlock() != yield->getBlock() || !isFreshSum(sum))
       continue;
+    Operation *zeros = sum.getDpsInits()[0].getDefiningOp();
     sum.getDpsInitOperand(0)->set(carried);
     operand.set(sum.getResult(0));
     total.erase();
+    if (zeros->use_empty())
+      zeros->erase();
   }
 }
 

@@ -13,3 +13,12 @@ func.func @scale(%x: vector<16xbf16>, %y: bf16) -> vector<16xbf16> {
   %1 = arith.mulf %x, %0 : vector<16xbf16>
   return %1 : vector<16xbf16>
 }
+
+// An f64 is reached by way of f32.
+// CHECK-LABEL: func.func @widen
+// CHECK: arith.shli
+// CHECK: arith.extf {{.*}} : vector<8xf32> to vector<8xf64>
+func.func @widen(%x: vector<8xbf16>) -> vector<8xf64> {
+  %0 = arith.extf %x : vector<8xbf16> to vector<8xf64>
+  return %0 : vector<8xf64>
+}
