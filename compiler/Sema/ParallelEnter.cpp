@@ -128,10 +128,10 @@ bool MapBuilder::divides(const Size &size, const AxisNames &axes, const std::str
   auto devices = mesh.outerProduct(axes).constant();
   if (request.ragged || !whole || !devices || *whole % *devices == 0)
     return true;
-  e.error(Code::E0712, at,
-          label + ": size " + std::to_string(*whole) + " does not divide by the " + std::to_string(*devices) +
-              " devices of axis \"" + llvm::join(axes, "\", \"") + "\"")
-      .note(request.range, "`ragged: true` gives the first devices one more");
+  indivisible = {at,
+                 label + ": size " + std::to_string(*whole) + " does not divide by the " + std::to_string(*devices) +
+                     " devices of axis \"" + llvm::join(axes, "\", \"") + "\"",
+                 *whole, *devices};
   return false;
 }
 

@@ -61,6 +61,8 @@ Value MapBuilder::run(ArrayRef<Value> arguments) {
   e.facts.truncate(factsOutside);
   if (!good) {
     op.erase();
+    if (indivisible)
+      reportIndivisible(arguments);
     return Value::error();
   }
 
@@ -87,6 +89,20 @@ Value MapBuilder::run(ArrayRef<Value> arguments) {
   for (auto [ssa, dtype] : llvm::zip(finished.getResults(), resultDTypes))
     leaves.push_back(Value::array(ssa, dtype, range));
   return e.rebuild(result, leaves);
+}
+
+/// Whether ragged blocks are a way out is tried: a collective may need blocks of one size.
+void MapBuilder::reportIndivisible(ArrayRef<Value> arguments) {
+  MapRequest ragged = request;
+  ragged.ragged = true;
+  bool works = e.dryRun([&] { MapBuilder(e, ragged, range).run(arguments); });
+  Report report = e.error(Code::E0712, indivisible->range, indivisible->message);
+  int64_t devices = indivisible->devices, more = (indivisible->whole / devices + 1) * devices;
+  if (works)
+    report.note(request.range, "`ragged: true` gives the first devices one more");
+  else
+    report.note({}, "make it a multiple of " + std::to_string(devices) + ", as " + std::to_string(more) +
+                        " is, or use a number of devices that divides it");
 }
 
 //===--- Elementwise operations on split values -----------------------------------------------------------------===//

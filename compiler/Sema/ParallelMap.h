@@ -28,9 +28,16 @@ struct LocalSize {
 
 /// A leaf of an argument, and how it enters.
 struct LeafPlan {
-  Value leaf; // as an array where it has a spec
+  Value leaf;              // as an array where it has a spec
   std::optional<Spec> how; // nothing for what is the same everywhere and no array
   std::string subject;
+};
+
+/// A literal size that literal devices do not divide (E0712).
+struct IndivisibleSize {
+  SourceRange range;
+  std::string message;
+  int64_t whole, devices;
 };
 
 class MapBuilder {
@@ -45,6 +52,7 @@ private:
   bool readArgument(const Value &argument, const Value &spec, const std::string &name);
   bool readLeaf(const Value &leaf, const Value &spec, const std::string &subject);
   bool divides(const Size &size, const AxisNames &axes, const std::string &label, SourceRange at);
+  void reportIndivisible(llvm::ArrayRef<Value> arguments);
   void cutSizes();
   Value enterLeaf(const LeafPlan &plan);
   Value addInput(mlir::Value array, DType dtype, const Spec &spec, llvm::ArrayRef<Size> localSizes, SourceRange at,
@@ -66,6 +74,7 @@ private:
 
   Elaborator &e;
   const MapRequest &request;
+  std::optional<IndivisibleSize> indivisible;
   Mesh mesh;
   SourceRange range;
   MapOp op;
@@ -77,8 +86,9 @@ private:
   llvm::SmallVector<DType, 4> resultDTypes;
   llvm::SmallVector<LeafPlan, 8> plans;
   std::map<std::pair<std::string, std::string>, Size> localOf; // (global size, axes) to local
-  std::map<std::string, Size> solved; // symbols of the outside that the sizes of blocks determine, as the inside has them
-  std::map<std::string, LocalSize> locals;                     // by local symbol
+  std::map<std::string, Size>
+      solved; // symbols of the outside that the sizes of blocks determine, as the inside has them
+  std::map<std::string, LocalSize> locals; // by local symbol
   llvm::DenseMap<mlir::Value, mlir::Value> captured;
 };
 
