@@ -97,7 +97,8 @@ Value Elaborator::seenFromHere(const Value &value) {
         return leaf;
       bool isOutside = any_of(size->polynomial.symbols(), [&](const std::string &name) {
         const SizeSymbol *symbol = findSymbol(name);
-        return symbol && symbol->isolation < isolations.size();
+        // The devices at run time have no symbol; of an open mesh they are what they are outside.
+        return symbol ? symbol->isolation < isolations.size() : name == "@devices";
       });
       return isOutside ? Value::size(isolations.back().captureSize(size->polynomial), leaf.range()) : leaf;
     }

@@ -260,10 +260,11 @@ bool MapBuilder::solveFor(const Size &global, const Size &inside) {
 /// A size of the outside as the inside writes it: symbol by symbol, each what the blocks say it is or a size argument.
 Size MapBuilder::captureSize(const Size &global) {
   return global.substitute([&](StringRef name) -> std::optional<Size> {
-    // What is of the inside already stays: local sizes, sizes bound in the body, the sizes of the mesh's own axes.
+    // What is of the inside already stays: local sizes, sizes bound in the body, the sizes of the mesh's own open axes.
+    // (Of one of literal size nothing in there has the symbol: `@devices` then is the outside's.)
     const SizeSymbol *outer = e.findSymbol(name);
     if (locals.count(name.str()) || (outer && outer->isolation >= e.isolations.size()) ||
-        (name.starts_with("@") && mesh.has(name.drop_front())))
+        (name.starts_with("@") && mesh.has(name.drop_front()) && mesh.sizeOf(name.drop_front()) < 0))
       return std::nullopt;
     if (auto inside = solved.find(name.str()); inside != solved.end())
       return inside->second;
