@@ -18,9 +18,7 @@ Value arrayOf(CallContext &c, mlir::Value ssa, const Operand &like) { return Val
 
 /// A shape in which `_` is written for -1, the size that follows from the others.
 Value withOpenSize(const Value &shape) {
-  auto asNumber = [](const Value &size) {
-    return size.is(ValueKind::Hole) ? Value::integer(-1, size.range()) : size;
-  };
+  auto asNumber = [](const Value &size) { return size.is(ValueKind::Hole) ? Value::integer(-1, size.range()) : size; };
   const auto *list = shape ? shape.as<ListValue>() : nullptr;
   if (!list)
     return shape ? asNumber(shape) : shape;

@@ -82,8 +82,9 @@ StmtPtr Builder::buildExprStatement(P::ExprStatementContext *context) {
     return statement;
   }
   if (const Expr *wrong = notAssignable(*target)) {
-    auto builder = diagnostics.error(
-        Code::E0108, wrong->range, "expected a variable, an element 'x[i]', a field 'r.f' or a tuple of these to assign to");
+    auto builder =
+        diagnostics.error(Code::E0108, wrong->range,
+                          "expected a variable, an element 'x[i]', a field 'r.f' or a tuple of these to assign to");
     if (auto *compare = dyn_cast<BinaryExpr>(target.get()); compare && isComparison(compare->op))
       builder.note("'=' binds; a comparison is '=='");
   } else if (context->op->getType() == P::AUGMENT) {

@@ -16,8 +16,9 @@ RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.g
 Expr timesDevices(Expr value, ArrayRef<StringAttr> axes) {
   if (axes.empty())
     return value;
-  return value * value.with(splatIndex(*value.builder, value.loc, value.type(),
-                                       indexOf(*value.builder, value.loc, devicesAlong(value.builder->getInsertionBlock(), axes))));
+  return value * value.with(splatIndex(
+                     *value.builder, value.loc, value.type(),
+                     indexOf(*value.builder, value.loc, devicesAlong(value.builder->getInsertionBlock(), axes))));
 }
 
 // One all_reduce's rule for one operand x, result y and cotangent.
