@@ -136,8 +136,8 @@ TABLE = {
     "solve_triangular": [Row({2: "solve_triangular(x + 3 * eye(n, dtype: f64), y)"}, shapes={"x": ("n", "n"), "y": ("n",)}),
                          Row({2: "solve_triangular(x + 3 * eye(n, dtype: f64), y, lower: false)"},
                              shapes={"x": ("n", "n"), "y": ("n", "m")})],
-    # Far from a matrix of lower rank, where differences of this step would say little.
-    "qr": [Row({2: "qr(transpose(x) + eye(m, n, dtype: f64))"})],
+    # Far from where a reflection changes its sign and from lower rank, since differences say nothing there.
+    "qr": [Row({2: "qr(transpose(x) + 3 * eye(m, n, dtype: f64))"})],
     "conv": [Row({3: "conv(x, y)"}, shapes={"x": ("k", "m", "n"), "y": ("k", "n", "k")}),
              Row({3: 'conv(x, y, strides: 2, padding: "same")'}, shapes={"x": ("k", "m", "n"), "y": ("n", "n", "k")}),
              Row({3: "conv(x[newaxis], y, strides: (1, 2), padding: 1)"}, shapes={"x": ("n", "m", "k"), "y": ("k", "k", "k", "n")})],
