@@ -2,6 +2,7 @@
 #include "compiler/Lower/Passes.h"
 #include "compiler/Lower/RuntimeOps.h"
 #include "compiler/Lower/Translator.h"
+#include "compiler/Lower/UnambiguousSlices.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "pmap/runtime.h"
@@ -172,7 +173,9 @@ struct PmapToLinalgPass : PassWrapper<PmapToLinalgPass, OperationPass<ModuleOp>>
 
   void runOnOperation() override {
     if (failed(Translator(getOperation()).run()))
-      signalPassFailure();
+      return signalPassFailure();
+    // Before anything folds the slices.
+    spellOutDroppedDimensions(getOperation());
   }
 };
 

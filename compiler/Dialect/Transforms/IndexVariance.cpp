@@ -49,25 +49,34 @@ Axes IndexVariance::find(Value value, llvm::DenseSet<Value> &visiting) {
   } else if (auto size = value.getDefiningOp<SizeOp>()) {
     visitSize(*Size::parse(size.getSize()), add, result);
   } else {
-    Operation *op = value.getDefiningOp();
-    llvm::for_each(op->getOperands(), add);
-    unsigned number = cast<OpResult>(value).getResultNumber();
-    if (isa<scf::IfOp, scf::ForOp>(op))
-      for (Region &region : op->getRegions())
-        if (!region.empty())
-          add(region.front().getTerminator()->getOperand(number));
-    if (auto loop = dyn_cast<scf::WhileOp>(op))
-      llvm::for_each(loop.getConditionOp()->getOperands(), add);
+    visitResult(cast<OpResult>(value), add);
   }
   return result;
+}
+
+void IndexVariance::visitResult(OpResult value, llvm::function_ref<void(Value)> add) {
+  Operation *op = value.getOwner();
+  unsigned number = value.getResultNumber();
+  llvm::for_each(decidingValues(op), add);
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    for (Region &region : branch->getRegions())
+      if (!region.empty())
+        add(region.front().getTerminator()->getOperand(number));
+  } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    add(loop.getInitArgs()[number]);
+    add(loop.getYieldedValues()[number]);
+  } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+    add(loop.getConditionOp().getArgs()[number]);
+  } else {
+    llvm::for_each(op->getOperands(), add);
+  }
 }
 
 void IndexVariance::visitArgument(BlockArgument argument, llvm::function_ref<void(Value)> add, Axes &result) {
   Operation *parent = argument.getOwner()->getParentOp();
   unsigned number = argument.getArgNumber();
   if (auto loop = dyn_cast<scf::ForOp>(parent)) {
-    for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
-      add(bound);
+    llvm::for_each(decidingValues(loop), add);
     if (number > 0) {
       add(loop.getInitArgs()[number - 1]);
       add(loop.getYieldedValues()[number - 1]);
@@ -80,9 +89,14 @@ void IndexVariance::visitArgument(BlockArgument argument, llvm::function_ref<voi
       result = sorted(size.getAxes());
     add(map.getSizes()[number]);
   } else if (auto loop = dyn_cast<scf::WhileOp>(parent)) {
-    llvm::for_each(loop.getInits(), add);
-    llvm::for_each(loop.getConditionOp()->getOperands(), add);
-    llvm::for_each(loop.getYieldOp()->getOperands(), add);
+    // Where a condition varies the devices hold what different numbers of trips have made of a value (V5).
+    llvm::for_each(decidingValues(loop), add);
+    if (argument.getOwner() == loop.getAfterBody()) {
+      add(loop.getConditionOp().getArgs()[number]);
+    } else {
+      add(loop.getInits()[number]);
+      add(loop.getYieldOp()->getOperand(number));
+    }
   } else if (auto grad = dyn_cast<GradOp>(parent)) {
     add(grad.getInputs()[number]);
   }

@@ -23,6 +23,7 @@ public:
 private:
   Axes find(mlir::Value value, llvm::DenseSet<mlir::Value> &visiting);
   void visitSize(const Size &size, llvm::function_ref<void(mlir::Value)> add, Axes &result);
+  void visitResult(mlir::OpResult value, llvm::function_ref<void(mlir::Value)> add);
   void visitArgument(mlir::BlockArgument argument, llvm::function_ref<void(mlir::Value)> add, Axes &result);
 
   llvm::StringMap<BindSizeOp> bound;

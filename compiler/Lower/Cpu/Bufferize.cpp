@@ -1,7 +1,7 @@
 // Tensors to memrefs, by one-shot bufferization.
 
 #include "compiler/Lower/Cpu/Passes.h"
-#include "compiler/Lower/Cpu/UnambiguousSlices.h"
+#include "compiler/Lower/UnambiguousSlices.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"

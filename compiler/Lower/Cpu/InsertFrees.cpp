@@ -21,7 +21,7 @@ bool isBuffer(Value value) { return isa<MemRefType>(value.getType()); }
 
 // A value that shares its operand's buffer, or holds its address.
 bool isView(Operation *op) {
-  return isa<ViewLikeOpInterface, memref::CastOp, memref::ReshapeOp, memref::ExtractStridedMetadataOp, arith::SelectOp,
+  return isa<ViewLikeOpInterface, memref::CastOp, memref::ReshapeOp, memref::ExtractStridedMetadataOp,
              UnrealizedConversionCastOp, LLVM::ExtractValueOp, LLVM::GEPOp>(op);
 }
 
@@ -51,6 +51,9 @@ private:
           runOnBlock(inner, carriesBuffers(&op));
       if (!isView(&op) && !isa<memref::AllocaOp, memref::GetGlobalOp>(op))
         llvm::copy_if(op.getResults(), std::back_inserter(owned), isBuffer);
+      // Which of two buffers a choice is, and with it whose reference could be handed on, is not known here: it has its own.
+      if (isa<arith::SelectOp>(op) && isBuffer(op.getResult(0)))
+        retain(op.getResult(0), op.getNextNode());
     }
     // Loops take over a reference of their initial buffers.
     DenseSet<OpOperand *> consumed;
@@ -91,7 +94,7 @@ private:
         bool takesReference = carriesBuffers(user) || (user->hasTrait<OpTrait::IsTerminator>() && handsOn(user));
         // Where it is not handed over, another owner, that of a branch's result or of what a loop carries, gets a
         // reference of its own and may keep it beyond its last use here.
-        retained |= takesReference;
+        retained |= takesReference || isa<arith::SelectOp>(user);
         if (!last || last->isBeforeInBlock(ancestor)) {
           last = ancestor;
           handover = nullptr;

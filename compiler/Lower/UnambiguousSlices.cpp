@@ -1,6 +1,6 @@
 // Slices whose dropped dimensions a memref type would not tell apart from kept ones.
 
-#include "compiler/Lower/Cpu/UnambiguousSlices.h"
+#include "compiler/Lower/UnambiguousSlices.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
