@@ -11,12 +11,14 @@ class LoopBuilder {
 public:
   LoopBuilder(Elaborator &e, SourceRange range, const ast::BlockExpr &body) : e(e), range(range), body(body) {}
 
-  /// `for`: calls `bindIndex` at the start of each elaboration with the index and the variance of the trip count.
+  /// At the start of each elaboration of a body: the index, and the axes over which the number of trips varies.
+  using BindIndex = llvm::function_ref<void(mlir::Value index, const VarySet &vary)>;
+
   void buildFor(const Size &low, const Size &high, mlir::Value lowIndex, mlir::Value highIndex, SourceRange boundRange,
-                llvm::function_ref<void(mlir::Value index)> bindIndex);
+                BindIndex bindIndex);
   /// `while`, and any loop with a `break`. With `highIndex` it counts from `lowIndex` itself.
   void buildWhile(const ast::Expr *condition, mlir::Value lowIndex, mlir::Value highIndex, VarySet boundVary,
-                  SourceRange boundRange, llvm::function_ref<void(mlir::Value index)> bindIndex);
+                  SourceRange boundRange, BindIndex bindIndex);
 
 private:
   Elaborator &e;

@@ -78,14 +78,14 @@ void Elaborator::forStatement(const ast::ForStmt &s) {
   mlir::Value lowIndex = indexOf(*low, s.iterable->range), highIndex = indexOf(*high, s.iterable->range);
   SourceRange patternRange = s.pattern->range;
   const auto *named = dyn_cast<ast::NamePattern>(s.pattern.get());
-  auto bindIndex = [&](mlir::Value index) {
+  auto bindIndex = [&](mlir::Value index, const VarySet &vary) {
     SizeSymbol &symbol =
         newSymbol(named && leaves.empty() ? named->name.str() : "i", patternRange, "the index of this loop");
     symbol.ssa = index;
     symbol.low = *low;
     symbol.high = *high;
     symbol.nonNegative = provablyNonNegative(*low);
-    symbol.vary = unionOf(varyOf(*low), varyOf(*high));
+    symbol.vary = vary;
     Size position = Size::symbol(symbol.name);
     if (leaves.empty()) {
       bindPattern(*s.pattern, Value::size(position, patternRange), false);

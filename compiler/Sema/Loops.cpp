@@ -222,7 +222,7 @@ static constexpr int kMaxRounds = 64;
 //===----------------------------------------------------------------------===//
 
 void LoopBuilder::buildFor(const Size &low, const Size &high, mlir::Value lowIndex, mlir::Value highIndex,
-                           SourceRange boundRange, function_ref<void(mlir::Value index)> bindIndex) {
+                           SourceRange boundRange, BindIndex bindIndex) {
   VarySet tripVary = unionOf(e.varyOf(low), e.varyOf(high));
   bool carried = collect(std::nullopt);
   Store before = e.store;
@@ -249,7 +249,7 @@ void LoopBuilder::buildFor(const Size &low, const Size &high, mlir::Value lowInd
     size_t factsBefore = e.facts.size();
     e.inBlock(&block, [&] {
       e.facts.push_back(high - low - Size(1)); // the body runs only where there is an iteration
-      bindIndex(block.getArgument(0));
+      bindIndex(block.getArgument(0), tripVary);
       e.blockExpression(body, /*asStatement=*/true);
       ok = leave(changed, leaves);
       if (ok && !changed)
@@ -291,7 +291,7 @@ void LoopBuilder::buildFor(const Size &low, const Size &high, mlir::Value lowInd
 //===----------------------------------------------------------------------===//
 
 void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, mlir::Value highIndex, VarySet boundVary,
-                             SourceRange boundRange, function_ref<void(mlir::Value index)> bindIndex) {
+                             SourceRange boundRange, BindIndex bindIndex) {
   std::optional<VarId> flag;
   if (mayBreak(&body)) {
     flag = e.nextVar++;
@@ -381,7 +381,7 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
       append_range(e.facts, says->whenTrue);
     e.inBlock(&workBlock, [&] {
       if (counts)
-        bindIndex(workBlock.getArgument(0));
+        bindIndex(workBlock.getArgument(0), regionVary);
       e.blockExpression(body, /*asStatement=*/true);
       ok = leave(changed, leaves);
       if (ok && !changed)

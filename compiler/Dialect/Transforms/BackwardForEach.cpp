@@ -189,6 +189,8 @@ bool isStraight(Block &body) {
 LogicalResult Backward::pullForEach(ForEachOp op, OpBuilder &builder, CotangentMap &cotangents) {
   Block &body = op.getBody().front();
   bool elementwise = llvm::all_of(activeCaptures(op), [&](Value capture) {
+    if (!isa<RankedTensorType>(capture.getType()))
+      return false; // A distributed value, which a map at each point reads.
     return tensorType(capture).getRank() == 0 || llvm::all_of(capture.getUsers(), [&](Operation *user) {
              return !op->isProperAncestor(user) || isa<ExtractOp>(user);
            });

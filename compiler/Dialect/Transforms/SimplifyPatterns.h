@@ -14,7 +14,9 @@ void populateArithmeticPatterns(mlir::RewritePatternSet &patterns);
 void populatePartPatterns(mlir::RewritePatternSet &patterns);
 /// Unused results of loops, branches, comprehensions and collectives.
 void populateRegionPatterns(mlir::RewritePatternSet &patterns);
-
+/// What a comprehension needs whole leaves its devices once, before it, even where only some points read it: the points
+/// are computed in parallel, and nothing moves between devices there. One of the patterns as well.
+void moveBeforePoints(mlir::Operation *root);
 /// Backward maps that become a part of their forward ones.
 void populateMapPatterns(mlir::RewritePatternSet &patterns);
 

@@ -200,15 +200,19 @@ struct UnusedMapValues : OpRewritePattern<MapOp> {
   }
 };
 
-// What a comprehension needs whole leaves its devices once, before it, even where only some points read it: the points
-// are computed in parallel, and nothing moves between devices there.
+// The outermost comprehension around a movement whose value is made outside of it.
+Operation *pointsAround(MoveOp op) {
+  Operation *outermost = nullptr;
+  for (auto each = op->getParentOfType<ForEachOp>(); each; each = each->getParentOfType<ForEachOp>())
+    if (!each->isAncestor(op.getInput().getParentBlock()->getParentOp()))
+      outermost = each;
+  return outermost;
+}
+
 struct MoveBeforePoints : OpRewritePattern<MoveOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MoveOp op, PatternRewriter &rewriter) const override {
-    Operation *outermost = nullptr;
-    for (auto each = op->getParentOfType<ForEachOp>(); each; each = each->getParentOfType<ForEachOp>())
-      if (!each->isAncestor(op.getInput().getParentBlock()->getParentOp()))
-        outermost = each;
+    Operation *outermost = pointsAround(op);
     if (!outermost)
       return failure();
     rewriter.moveOpBefore(op, outermost);
@@ -217,6 +221,13 @@ struct MoveBeforePoints : OpRewritePattern<MoveOp> {
 };
 
 } // namespace
+
+void pmap::moveBeforePoints(Operation *root) {
+  root->walk([](MoveOp op) {
+    if (Operation *outermost = pointsAround(op))
+      op->moveBefore(outermost);
+  });
+}
 
 void pmap::populateRegionPatterns(RewritePatternSet &patterns) {
   patterns.add<UnusedIfResults, UnusedForEachResults, UnusedCarried, UnchangedCarried, UnusedMap, UnusedMapValues,

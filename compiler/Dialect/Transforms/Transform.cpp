@@ -3,6 +3,7 @@
 // Between two orders the code is simplified, or sizes and zeros would make hessians explode.
 #include "compiler/Dialect/IR/Facts.h"
 #include "compiler/Dialect/Transforms/Passes.h"
+#include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "compiler/Dialect/Transforms/Transforms.h"
 #include "mlir/Pass/Pass.h"
 
@@ -98,6 +99,7 @@ struct TransformPass : PassWrapper<TransformPass, OperationPass<ModuleOp>> {
   void getDependentDialects(DialectRegistry &registry) const final { registerDialects(registry); }
 
   void runOnOperation() override {
+    moveBeforePoints(getOperation());
     SymbolNames names(getOperation());
     // One that fails does not keep the others from being tried, so that a user sees all of the errors at once.
     Failures failures;
