@@ -5,7 +5,8 @@
 
 namespace pmap {
 
-/// The GNU build id of the running executable in hexadecimal: it changes whenever the compiler is linked from other code.
+/// The GNU build id of the running executable in hexadecimal: it changes whenever the compiler is linked from other
+/// code.
 std::string compilerBuildId();
 
 /// The host's CPU name and feature string as LLVM spells them, e.g. "znver4" and "+avx512f,...".

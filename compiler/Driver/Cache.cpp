@@ -60,7 +60,9 @@ bool writeWhole(llvm::StringRef path, llvm::StringRef content) {
 std::string manifestName(const CompileKey &key) {
   llvm::SmallString<128> path(key.mainPath);
   llvm::sys::fs::make_absolute(path);
-  std::string text = (llvm::Twine(compilerBuildId()) + "\n" + hostCpuName() + "\n" + hostCpuFeatures() + "\n" + path + "\n" + key.flags).str();
+  std::string text = (llvm::Twine(compilerBuildId()) + "\n" + hostCpuName() + "\n" + hostCpuFeatures() + "\n" + path +
+                      "\n" + key.flags)
+                         .str();
   return hashOfText(text) + ".json";
 }
 
@@ -70,7 +72,8 @@ void touch(const std::string &path) { utime(path.c_str(), nullptr); }
 } // namespace
 
 std::string hashOfText(llvm::StringRef text) {
-  auto hash = llvm::BLAKE3::hash<16>(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+  auto hash =
+      llvm::BLAKE3::hash<16>(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
   return llvm::toHex(llvm::ArrayRef<uint8_t>(hash), /*LowerCase=*/true);
 }
 

@@ -24,9 +24,9 @@ struct Dependencies {
   std::vector<std::string> absent;
 };
 
-/// A hit needs no parse and never touches MLIR: a small manifest, named by the key, lists the hash of every file read and
-/// names the object. Objects are named by their content. Files are written to a temporary and renamed, so that concurrent
-/// compilers see whole files only. Every failure of the cache is a miss, never an error.
+/// A hit needs no parse and never touches MLIR: a small manifest, named by the key, lists the hash of every file read
+/// and names the object. Objects are named by their content. Files are written to a temporary and renamed, so that
+/// concurrent compilers see whole files only. Every failure of the cache is a miss, never an error.
 class ObjectCache {
 public:
   /// The folder is $PMAPC_CACHE, else $XDG_CACHE_HOME/pmapc, else ~/.cache/pmapc; none of them: the cache is off.

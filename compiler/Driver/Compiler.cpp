@@ -33,7 +33,8 @@ std::string installationFolder(llvm::StringRef name) {
   return std::string(path);
 }
 
-/// The files read, and the ones beside the program that would win over a module of the standard library if they existed.
+/// The files read, and the ones beside the program that would win over a module of the standard library if they
+/// existed.
 Dependencies dependenciesOf(const SourceManager &sources, llvm::StringRef mainPath) {
   Dependencies dependencies;
   std::string library = standardLibraryFolder();

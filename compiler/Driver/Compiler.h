@@ -1,8 +1,8 @@
 // From a source file to a module, an object, or text of any stage: what every verb of the command line shares.
 #pragma once
 
-#include "compiler/Driver/Explain.h"
 #include "compiler/Driver/CudaProgram.h"
+#include "compiler/Driver/Explain.h"
 #include "compiler/Driver/ProgramTable.h"
 #include "compiler/Lower/Cpu/Codegen.h"
 #include "compiler/Support/Diagnostics.h"

@@ -20,7 +20,8 @@ std::unique_ptr<LoadedProgram> LoadedProgram::load(std::unique_ptr<llvm::MemoryB
       return nullptr;
   }
   // The vector variants of math functions are a library of their own, which no one else in this process needs.
-  if (needsSymbol(object->getBuffer(), "_ZGV") && llvm::sys::DynamicLibrary::LoadLibraryPermanently("libmvec.so.1", &error))
+  if (needsSymbol(object->getBuffer(), "_ZGV") &&
+      llvm::sys::DynamicLibrary::LoadLibraryPermanently("libmvec.so.1", &error))
     return nullptr;
   bool definesPrograms = definesSymbol(object->getBuffer(), programsSymbol);
   auto take = [&](llvm::Error failure) { error = llvm::toString(std::move(failure)); };
@@ -29,7 +30,8 @@ std::unique_ptr<LoadedProgram> LoadedProgram::load(std::unique_ptr<llvm::MemoryB
     take(jit.takeError());
     return nullptr;
   }
-  auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());
+  auto process =
+      llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());
   if (!process) {
     take(process.takeError());
     return nullptr;
@@ -47,7 +49,8 @@ std::unique_ptr<LoadedProgram> LoadedProgram::load(std::unique_ptr<llvm::MemoryB
     program->jit->getExecutionSession().setErrorReporter(
         [&](llvm::Error reason) { reasons += llvm::toString(std::move(reason)); });
     bool linked = program->lookup(programsSymbol) != nullptr;
-    program->jit->getExecutionSession().setErrorReporter([](llvm::Error reason) { llvm::consumeError(std::move(reason)); });
+    program->jit->getExecutionSession().setErrorReporter(
+        [](llvm::Error reason) { llvm::consumeError(std::move(reason)); });
     if (!linked) {
       error = reasons.empty() ? "its code cannot be linked" : reasons;
       return nullptr;

@@ -13,8 +13,8 @@ class LLJIT;
 
 namespace pmap {
 
-/// The code of one object file in memory, alive as long as this is. Undefined symbols are the runtime's (linked into this
-/// process) and the C library's; the BLAS-class part of the runtime is opened only when the object calls it.
+/// The code of one object file in memory, alive as long as this is. Undefined symbols are the runtime's (linked into
+/// this process) and the C library's; the BLAS-class part of the runtime is opened only when the object calls it.
 class LoadedProgram {
 public:
   /// Returns nothing and sets `error` when the object cannot be loaded.

@@ -4,8 +4,8 @@
 
 namespace pmap {
 
-MlirDiagnostics::MlirDiagnostics(mlir::MLIRContext &context, const SourceManager &sources, DiagnosticEngine &diagnostics,
-                                 bool debug)
+MlirDiagnostics::MlirDiagnostics(mlir::MLIRContext &context, const SourceManager &sources,
+                                 DiagnosticEngine &diagnostics, bool debug)
     : sources(sources), diagnostics(diagnostics), debug(debug),
       handler(&context, [this](mlir::Diagnostic &diagnostic) { return handle(diagnostic); }) {}
 

@@ -29,7 +29,9 @@ public:
   }
   llvm::Constant *textOrNull(llvm::StringRef value) { return value.empty() ? null() : text(value); }
   llvm::Constant *null() { return llvm::ConstantPointerNull::get(pointer); }
-  llvm::Constant *integer(int64_t value) { return llvm::ConstantInt::getSigned(llvm::Type::getInt32Ty(context), value); }
+  llvm::Constant *integer(int64_t value) {
+    return llvm::ConstantInt::getSigned(llvm::Type::getInt32Ty(context), value);
+  }
 
   llvm::Constant *textArray(const std::vector<std::string> &values) {
     llvm::SmallVector<llvm::Constant *> elements;
@@ -48,11 +50,11 @@ public:
   }
 
   llvm::Constant *signature(const ProgramSignature &s) {
-    return global(llvm::ConstantStruct::getAnon({text(s.name), text(s.declaration), textOrNull(s.doc),
-                                                 integer(s.symbols.size()), integer(s.parameters.size()),
-                                                 integer(s.results.size()), textArray(s.symbols), leaves(s.parameters),
-                                                 leaves(s.results)}),
-                  "pmap.signature");
+    return global(
+        llvm::ConstantStruct::getAnon({text(s.name), text(s.declaration), textOrNull(s.doc), integer(s.symbols.size()),
+                                       integer(s.parameters.size()), integer(s.results.size()), textArray(s.symbols),
+                                       leaves(s.parameters), leaves(s.results)}),
+        "pmap.signature");
   }
 
   llvm::Constant *array(llvm::ArrayRef<llvm::Constant *> elements, llvm::Type *elementType) {
@@ -62,7 +64,8 @@ public:
   }
 
   llvm::GlobalVariable *global(llvm::Constant *value, llvm::StringRef name) {
-    return new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage, value, name);
+    return new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage,
+                                    value, name);
   }
 
 private:
@@ -92,7 +95,8 @@ std::string addProgramTable(llvm::Module &module, llvm::ArrayRef<ProgramEntry> e
   auto main = llvm::find_if(ordered, [](const ProgramEntry &e) { return e.signature.kind == EntryKind::Main; });
   if (main != ordered.end())
     std::rotate(ordered.begin(), main, main + 1);
-  // Everything is reached through the tables: internal names cannot clash with the C library's, nor with our own `main`.
+  // Everything is reached through the tables: internal names cannot clash with the C library's, nor with our own
+  // `main`.
   for (llvm::Function &function : module)
     if (!function.isDeclaration())
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -104,9 +108,9 @@ std::string addProgramTable(llvm::Module &module, llvm::ArrayRef<ProgramEntry> e
     llvm::Function *packed = module.getFunction(entry.functionName + ".packed");
     if (!packed)
       return "the packed form of '" + entry.functionName + "' is missing";
-    programs.push_back(llvm::ConstantStruct::getAnon({table.text(programName), packed, table.signature(entry.signature),
-                                                      table.null(), table.null(),
-                                                      table.integer(entry.signature.isParallel)}));
+    programs.push_back(
+        llvm::ConstantStruct::getAnon({table.text(programName), packed, table.signature(entry.signature), table.null(),
+                                       table.null(), table.integer(entry.signature.isParallel)}));
   }
   if (programs.empty())
     return "";

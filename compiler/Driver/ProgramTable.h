@@ -19,8 +19,8 @@ struct ProgramEntry {
 inline constexpr llvm::StringLiteral programsSymbol = "pmap_programs";
 inline constexpr llvm::StringLiteral programCountSymbol = "pmap_program_count";
 
-/// Adds the tables to an LLVM module that defines the packed functions; the entry `main`, if there is one, comes first and
-/// gets a C `main` that calls pmap_program_main. Returns an error message, or "".
+/// Adds the tables to an LLVM module that defines the packed functions; the entry `main`, if there is one, comes first
+/// and gets a C `main` that calls pmap_program_main. Returns an error message, or "".
 std::string addProgramTable(llvm::Module &module, llvm::ArrayRef<ProgramEntry> entries, llvm::StringRef programName);
 
 } // namespace pmap

@@ -70,8 +70,8 @@ void ReplSession::report() {
   compiler.diagnostics.clear();
 }
 
-/// Whether the entry failed only because its value is one that no program returns, a function. Its messages are then dropped:
-/// they speak of the `main` that the session made.
+/// Whether the entry failed only because its value is one that no program returns, a function. Its messages are then
+/// dropped: they speak of the `main` that the session made.
 bool ReplSession::onlyAtCompileTime() {
   if (compiler.diagnostics.errorCount() != 1 ||
       llvm::none_of(compiler.diagnostics.all(), [](const Diagnostic &d) { return d.code == Code::E0508; }))
@@ -94,7 +94,8 @@ std::unique_ptr<ast::BlockExpr> ReplSession::parseBlock(const std::string &text)
   return std::move(input.block);
 }
 
-/// Builds the program of an entry. The block's statements and the replayed ones are moved into it; `takeBack` returns them.
+/// Builds the program of an entry. The block's statements and the replayed ones are moved into it; `takeBack` returns
+/// them.
 std::unique_ptr<ReplSession::Program> ReplSession::compose(ast::BlockExpr &block, bool &showsValue) {
   auto program = std::make_unique<Program>();
   // The last expression becomes `let __value = e`, unless it is there for its effect.
@@ -132,7 +133,8 @@ std::unique_ptr<ReplSession::Program> ReplSession::compose(ast::BlockExpr &block
       names.push_back(name);
       program->inputs.push_back(&leaf);
     }
-    lets += std::string("  ") + (binding.isVar ? "var " : "let ") + binding.name + " = " + nestText(binding.leaves, names) + "\n";
+    lets += std::string("  ") + (binding.isVar ? "var " : "let ") + binding.name + " = " +
+            nestText(binding.leaves, names) + "\n";
   }
   std::string tuple;
   for (const std::string &name : program->results)
@@ -391,7 +393,8 @@ std::vector<std::string> ReplSession::names() const {
 
 namespace {
 
-constexpr llvm::StringLiteral helpText = R"(Type an expression to see its value, `let x = e` or `var x = e` to keep it, or a definition (fn, type, const, import).
+constexpr llvm::StringLiteral helpText =
+    R"(Type an expression to see its value, `let x = e` or `var x = e` to keep it, or a definition (fn, type, const, import).
 An entry goes on over several lines until its brackets close; an empty line ends it.
   :type EXPR     the type of an expression
   :ir EXPR       its operations in the pmap dialect
@@ -404,10 +407,12 @@ An entry goes on over several lines until its brackets close; an empty line ends
 )";
 
 /// Completes the word before the cursor by the session's names, the commands and the builtins.
-std::vector<llvm::LineEditor::Completion> complete(const ReplSession &session, llvm::StringRef buffer, size_t position) {
+std::vector<llvm::LineEditor::Completion> complete(const ReplSession &session, llvm::StringRef buffer,
+                                                   size_t position) {
   llvm::StringRef before = buffer.take_front(position);
   size_t start = before.find_last_of(" ()[]{},=+-*/@:");
-  llvm::StringRef word = before.starts_with(":") ? before : before.drop_front(start == llvm::StringRef::npos ? 0 : start + 1);
+  llvm::StringRef word =
+      before.starts_with(":") ? before : before.drop_front(start == llvm::StringRef::npos ? 0 : start + 1);
   std::vector<llvm::LineEditor::Completion> found;
   std::vector<std::string> words = session.names();
   for (const char *command : {":type ", ":ir ", ":time ", ":devices ", ":load ", ":help", ":quit"})

@@ -68,10 +68,10 @@ Packed describe(void *data, llvm::ArrayRef<int64_t> sizes) {
   return packed;
 }
 
-/// The buffer of an array result as the session keeps it: shared with the input or result that it aliases, otherwise taken
-/// over. Constants lie in the program's own code, which goes when the entry is done, so they are copied.
-std::shared_ptr<void> ownBuffer(const Packed &packed, const SessionLeaf &leaf, llvm::ArrayRef<const SessionLeaf *> inputs,
-                                llvm::ArrayRef<SessionLeaf> earlier) {
+/// The buffer of an array result as the session keeps it: shared with the input or result that it aliases, otherwise
+/// taken over. Constants lie in the program's own code, which goes when the entry is done, so they are copied.
+std::shared_ptr<void> ownBuffer(const Packed &packed, const SessionLeaf &leaf,
+                                llvm::ArrayRef<const SessionLeaf *> inputs, llvm::ArrayRef<SessionLeaf> earlier) {
   constexpr int64_t constantMark = 0xdeadbeef; // What MLIR writes where a descriptor's buffer is a constant.
   void *allocated = reinterpret_cast<void *>(packed.words[0]);
   char *data = reinterpret_cast<char *>(packed.words[1]) + packed.words[2] * dtypeBytes(leaf.dtype);
@@ -140,7 +140,8 @@ bool callProgram(const pmap_program &program, llvm::ArrayRef<const SessionLeaf *
   std::vector<void *> arguments;
   for (Packed &packed : storage)
     arguments.push_back(packed.pointer());
-  int status = program.call ? program.call(program.user, arguments.data()) : pmap_rt_call(program.entry, arguments.data());
+  int status =
+      program.call ? program.call(program.user, arguments.data()) : pmap_rt_call(program.entry, arguments.data());
   if (status != 0) {
     if (!program.call)
       llvm::errs() << pmap_rt_error_message();

@@ -1,5 +1,5 @@
-// What each verb of `pmapc` does, once its command line has been read. Each returns the exit status: 0 done; 1 the program
-// failed; 2 bad usage or input (cli.md).
+// What each verb of `pmapc` does, once its command line has been read. Each returns the exit status: 0 done; 1 the
+// program failed; 2 bad usage or input (cli.md).
 #pragma once
 
 #include "compiler/Driver/Compiler.h"
@@ -29,10 +29,12 @@ int buildProgram(const std::string &path, const CompileOptions &options, const s
 /// Reports every error of the files, as text or as JSON.
 int checkFiles(const std::vector<std::string> &paths, const CompileOptions &options, bool json);
 
-/// Prints the source of a file with the shapes, the variance and the collectives of each line; its errors as `check` does.
+/// Prints the source of a file with the shapes, the variance and the collectives of each line; its errors as `check`
+/// does.
 int showFile(const std::string &path, const CompileOptions &options);
 
-/// Formats files: to standard output, in place, or (`checkOnly`) only says which are not formatted. "-" is standard input.
+/// Formats files: to standard output, in place, or (`checkOnly`) only says which are not formatted. "-" is standard
+/// input.
 int formatFiles(const std::vector<std::string> &paths, bool inPlace, bool checkOnly);
 
 /// Runs the `test` blocks of files whose titles contain `filter`; prints a line per failure and a count.

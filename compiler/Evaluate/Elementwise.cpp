@@ -1,8 +1,8 @@
 #include "compiler/Evaluate/Elementwise.h"
 
-#include "llvm/ADT/StringSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <bit>
 #include <cmath>
 #include <limits>

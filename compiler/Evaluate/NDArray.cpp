@@ -1,8 +1,8 @@
 #include "compiler/Evaluate/NDArray.h"
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "mlir/IR/BuiltinTypes.h"
 #include <cassert>
 #include <cstring>
 

@@ -146,9 +146,12 @@ LogicalResult Translator::translateAllToAll(AllToAllOp op) {
   auto i32 = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(b, loc, value, 32); };
   Value destination = emptyLike(type, loc);
   // The runtime checks the size that is cut, for where the pieces are put together again it shows in no type.
-  SmallVector<Value> scalars{constants.site(b, loc, failureText(loc)), *table,
-                             i32(bytesPerElement(type)), i32(type.getRank()),
-                             i32(op.getSplit()),         i32(op.getConcat())};
+  SmallVector<Value> scalars{constants.site(b, loc, failureText(loc)),
+                             *table,
+                             i32(bytesPerElement(type)),
+                             i32(type.getRank()),
+                             i32(op.getSplit()),
+                             i32(op.getConcat())};
   set(op, rt::CallOp::create(b, loc, destination.getType(), "pmap_rt_all_to_all", scalars, tensor(op.getInput()),
                              destination)
               .getResult(0));

@@ -110,8 +110,8 @@ private:
   mlir::LogicalResult translateAxisIndex(AxisIndexOp op);
   /// The number of an axis in the mesh of the device body that is being built.
   mlir::FailureOr<int32_t> axisNumber(mlir::Operation *op, mlir::StringAttr axis);
-  /// The table that tells the runtime who meets (runtime.h). For an op whose result does not depend on the order in which
-  /// devices stand that order is the one of ranks (C1).
+  /// The table that tells the runtime who meets (runtime.h). For an op whose result does not depend on the order in
+  /// which devices stand that order is the one of ranks (C1).
   mlir::FailureOr<mlir::Value> among(mlir::Operation *op, mlir::ArrayAttr axes, std::optional<mlir::ArrayAttr> groups,
                                      bool byRank);
 
@@ -133,7 +133,8 @@ private:
 
   // --- Reductions and contractions (Reduce.cpp)
   void translateReduce(ReduceOp op);
-  /// Fails where a reduction that needs elements combines none, and there is a point of its result (of a size in `kept`).
+  /// Fails where a reduction that needs elements combines none, and there is a point of its result (of a size in
+  /// `kept`).
   void checkHasElements(ReduceOp op, llvm::ArrayRef<mlir::Value> reduced, llvm::ArrayRef<mlir::Value> kept);
   void translateArgReduce(ArgReduceOp op);
   void translateDot(DotOp op);

@@ -11,7 +11,8 @@ using namespace mlir;
 namespace pmap {
 namespace {
 
-// The dimensions of the whole slice that each dimension of the smaller one stands for: a kept one, and the dropped ones beside it.
+// The dimensions of the whole slice that each dimension of the smaller one stands for: a kept one, and the dropped ones
+// beside it.
 SmallVector<ReassociationIndices> groupsOf(const llvm::SmallBitVector &dropped) {
   SmallVector<ReassociationIndices> groups;
   ReassociationIndices leading;

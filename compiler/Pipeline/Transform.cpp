@@ -10,8 +10,8 @@ void pmap::buildTransformPipeline(mlir::OpPassManager &pm) {
   pm.addPass(createCheckVariancePass());
   pm.addPass(createSimplifyPass());
 
-  // Fewer and smaller collectives. Hoisting comes after, since it looks for sums as they finally are, and fusion last: it
-  // puts together what is left, wherever that now stands.
+  // Fewer and smaller collectives. Hoisting comes after, since it looks for sums as they finally are, and fusion last:
+  // it puts together what is left, wherever that now stands.
   pm.addPass(createSimplifyCollectivesPass());
   pm.addPass(createHoistCollectivesPass());
   pm.addPass(createFuseCollectivesPass());

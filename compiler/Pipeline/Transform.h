@@ -1,4 +1,5 @@
-// The passes between Sema and everything that runs a program: the pmap dialect in, the pmap dialect without `pmap.grad` out.
+// The passes between Sema and everything that runs a program: the pmap dialect in, the pmap dialect without `pmap.grad`
+// out.
 #pragma once
 
 namespace mlir {

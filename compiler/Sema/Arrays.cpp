@@ -159,7 +159,8 @@ mlir::Value Elaborator::widen(mlir::Value array, const VarySet &vary) {
   auto to = withVary(from, all);
   if (from == to)
     return array;
-  // A vmapped axis exists within its vmap only: for a value from outside, the start of the region is its definition there.
+  // A vmapped axis exists within its vmap only: for a value from outside, the start of the region is its definition
+  // there.
   mlir::Region *within = nullptr;
   for (const MeshContext &mesh : meshes)
     if (mesh.region && contains(all, mesh.axes.front()) && !mesh.region->isAncestor(array.getParentRegion()))

@@ -121,7 +121,7 @@ mlir::Value widenBySizes(CallContext &c, mlir::Value array, llvm::ArrayRef<Size>
 /// An honest E0901 for a construct that this version parses but does not compile.
 Value notBuiltYet(Elaborator &e, SourceRange range, llvm::StringRef what);
 
-void registerVmapBuiltins(BuiltinTable &table); // Vmap.cpp
+void registerVmapBuiltins(BuiltinTable &table);    // Vmap.cpp
 void registerPreludeBuiltins(BuiltinTable &table); // BuiltinsPrelude.cpp
 
 /// Calls a function of the library's module `prelude`.

@@ -205,8 +205,8 @@ Value trace(CallContext &c) {
   return Value::array(m.reduce(ReductionKind::Sum, diagonal.ssa, {0}), sum, c.range);
 }
 
-/// In subscripts, `...`: as many dimensions as an operand has beside its letters. Aligned at the right they are labelled
-/// from `firstDot` on, and a literal 1 stretches.
+/// In subscripts, `...`: as many dimensions as an operand has beside its letters. Aligned at the right they are
+/// labelled from `firstDot` on, and a literal 1 stretches.
 constexpr int dots = 0, firstDot = 1000;
 
 std::string spelt(int label) { return label == dots || label >= firstDot ? "..." : std::string(1, char(label)); }
@@ -296,9 +296,10 @@ void stretchDots(Emit &m, llvm::MutableArrayRef<Labelled> arrays) {
     SmallVector<Size, 4> sizes;
     Labels kept;
     for (auto [label, size] : llvm::zip(x.labels, m.sizes(x.ssa))) {
-      bool stretches = label >= firstDot && size.isConstant(1) && llvm::any_of(arrays, [&, l = label](const Labelled &other) {
-                         return other.find(l) >= 0 && !isOne(other, l);
-                       });
+      bool stretches =
+          label >= firstDot && size.isConstant(1) && llvm::any_of(arrays, [&, l = label](const Labelled &other) {
+            return other.find(l) >= 0 && !isOne(other, l);
+          });
       if (stretches)
         continue;
       kept.push_back(label);
@@ -340,8 +341,8 @@ Value einsum(CallContext &c) {
     int64_t letters = int64_t(labels.size()) - open;
     if (open ? x.rank() < letters : x.rank() != letters)
       return c.e.error(Code::E0411, x.range,
-                       "`einsum`: expected an array with " + std::string(open ? "at least " : "") + std::to_string(letters) +
-                           " dimensions, got " + describe(c.e, x));
+                       "`einsum`: expected an array with " + std::string(open ? "at least " : "") +
+                           std::to_string(letters) + " dimensions, got " + describe(c.e, x));
     expandDots(labels, x.rank() - letters, x.rank() - letters);
     most = std::max(most, x.rank() - letters);
     given.push_back(x);

@@ -58,8 +58,8 @@ struct SizeSymbol {
   bool bound = false;      // whether `pmap.size` may name it (function and map symbols, and after a `pmap.bind_size`)
   /// For an index of a loop or comprehension: its bounds, `low <= symbol < high`, by which indexing is proved in range.
   std::optional<Size> low, high;
-  bool dataDependent = false; // a length that only the run knows, which `let [k] y = …` names
-  unsigned isolation = 0;     // how many isolated regions (`pmap`) were around its birth
+  bool dataDependent = false;                  // a length that only the run knows, which `let [k] y = …` names
+  unsigned isolation = 0;                      // how many isolated regions (`pmap`) were around its birth
   llvm::SmallVector<std::string, 2> splitOver; // for the size of a block inside a `pmap`: the axes that cut the whole
 };
 
@@ -74,7 +74,8 @@ struct MeshContext {
   mlir::Region *region = nullptr; // of a vmap: what varies over its axis lives in there
   SourceRange range;
   std::string madeBy = "pmap"; // what the program called: pmap, vmap or cmap
-  /// The sizes of arrays in collectives over its axes, which must not vary (V10), each with the collective in backquotes.
+  /// The sizes of arrays in collectives over its axes, which must not vary (V10), each with the collective in
+  /// backquotes.
   llvm::SmallVector<std::pair<Size, std::string>, 4> evenSizes;
 };
 

@@ -67,8 +67,8 @@ Value Elaborator::updateRows(const Value &base, const Value &made, ArrayRef<ast:
   return Value::array(loop.getResult(0), array->dtype, base.range());
 }
 
-/// `x[ids, j] = u`, an array of indices beside others: of the part that the others take, which has the array's rank, with the
-/// dimension of the indices whole, the rows are updated; then the part goes back.
+/// `x[ids, j] = u`, an array of indices beside others: of the part that the others take, which has the array's rank,
+/// with the dimension of the indices whole, the rows are updated; then the part goes back.
 static Value updateRowsOfPart(Elaborator &e, const Value &base, const Value &made, ArrayRef<ast::Subscript> subscripts,
                               const Plan &plan, unsigned dim, const Value &update, SourceRange range) {
   const auto *array = made.as<ArrayValue>();
@@ -109,11 +109,12 @@ static Value updateRowsOfPart(Elaborator &e, const Value &base, const Value &mad
   bool inBounds;
   rectangle(e, plan, range, offsets, strides, inBounds);
   mlir::UnitAttr proved = inBounds ? e.builder.getUnitAttr() : mlir::UnitAttr();
-  mlir::Value part = SliceOp::create(e.builder, at, partType, x, offsets, e.builder.getDenseI64ArrayAttr(strides), proved);
+  mlir::Value part =
+      SliceOp::create(e.builder, at, partType, x, offsets, e.builder.getDenseI64ArrayAttr(strides), proved);
   // Of the part, all dimensions beside that of the indices are whole.
   const ast::Subscript *one = find_if(subscripts, [](const ast::Subscript &s) { return s.kind == ast::Subscript::At; });
-  Value updated = e.updateRows(base, Value::array(part, array->dtype, made.range()), ArrayRef<ast::Subscript>(one, 1), dim,
-                               plan.dimensions[dim].indices, Value::array(u, array->dtype, update.range()), range);
+  Value updated = e.updateRows(base, Value::array(part, array->dtype, made.range()), ArrayRef<ast::Subscript>(one, 1),
+                               dim, plan.dimensions[dim].indices, Value::array(u, array->dtype, update.range()), range);
   const auto *result = updated.as<ArrayValue>();
   if (!result)
     return updated;
@@ -186,8 +187,9 @@ Value Elaborator::updateIndex(const Value &base, ArrayRef<ast::Subscript> subscr
         return other.index() == dim || other.value().kind == Dimension::Whole;
       });
       // A matrix of indices is reported there.
-      return alone || rankOf(d.indices) != 1 ? updateRows(base, made, subscripts, dim, d.indices, update, range)
-                                             : updateRowsOfPart(*this, base, made, subscripts, *plan, dim, update, range);
+      return alone || rankOf(d.indices) != 1
+                 ? updateRows(base, made, subscripts, dim, d.indices, update, range)
+                 : updateRowsOfPart(*this, base, made, subscripts, *plan, dim, update, range);
     }
     partSizes.push_back(d.size);
   }

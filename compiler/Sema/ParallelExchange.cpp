@@ -28,8 +28,8 @@ std::optional<Size> shareOf(CallContext &c, const Operand &operand, int64_t dim,
   if (auto size = whole.constant(); size && literal && *literal > 0 && *size % *literal != 0)
     return c.e.error(Code::E0712, operand.range,
                      spelt(c) + ": dimension " + std::to_string(dim) + " of size " + std::to_string(*size) +
-                         " does not divide by the " + std::to_string(*literal) + " " +
-                         membersOf(c, collective.axes) + " that meet");
+                         " does not divide by the " + std::to_string(*literal) + " " + membersOf(c, collective.axes) +
+                         " that meet");
   return Size::exactQuotient(whole, devices);
 }
 
@@ -66,10 +66,10 @@ Value psumScatter(CallContext &c) {
     sizes[*dim] = *share;
     auto type = withSizes(mlir::cast<mlir::RankedTensorType>(value.getType()), sizes);
     auto axes = collective->attributes(&c.e.context);
-    results.push_back(ReduceScatterOp::create(
-        m.builder, placeOf(c, operand, *dim, *collective, "dim"), type, value,
-        m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
-        m.builder.getI64IntegerAttr(*dim), collective->groups));
+    results.push_back(
+        ReduceScatterOp::create(m.builder, placeOf(c, operand, *dim, *collective, "dim"), type, value,
+                                m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
+                                m.builder.getI64IntegerAttr(*dim), collective->groups));
   }
   return finishCollective(c, c["x"], results, *collective);
 }
@@ -92,10 +92,10 @@ Value allToAll(CallContext &c) {
     sizes[*split] = *share;
     sizes[*concat] *= participantsOf(m.builder.getInsertionBlock(), axes, collective->groups);
     auto type = withSizes(mlir::cast<mlir::RankedTensorType>(value.getType()), sizes);
-    results.push_back(AllToAllOp::create(
-        m.builder, placeOf(c, operand, *split, *collective, "split"), type, value,
-        m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
-        m.builder.getI64IntegerAttr(*split), m.builder.getI64IntegerAttr(*concat), collective->groups));
+    results.push_back(AllToAllOp::create(m.builder, placeOf(c, operand, *split, *collective, "split"), type, value,
+                                         m.builder.getArrayAttr(SmallVector<mlir::Attribute>(axes.begin(), axes.end())),
+                                         m.builder.getI64IntegerAttr(*split), m.builder.getI64IntegerAttr(*concat),
+                                         collective->groups));
   }
   return finishCollective(c, c["x"], results, *collective);
 }

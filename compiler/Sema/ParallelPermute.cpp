@@ -255,10 +255,10 @@ mlir::Value send(Emit &m, mlir::Location place, const Collective &collective, ml
 Value sendLeaves(CallContext &c, const Collective &collective, mlir::Value table, const Value &fill) {
   Emit m(c);
   // The rows of a vmap are sent by way of a table of them, whose index is one more than the position.
-  mlir::Location place = toldAs(m.loc, "E1124",
-                                spelt(c) + " over " + quotedAxes(collective.axes) +
-                                    " sends to position {a-1}, which is none of the {c-1} " +
-                                    membersOf(c, collective.axes));
+  mlir::Location place =
+      toldAs(m.loc, "E1124",
+             spelt(c) + " over " + quotedAxes(collective.axes) +
+                 " sends to position {a-1}, which is none of the {c-1} " + membersOf(c, collective.axes));
   SmallVector<mlir::Value, 4> results;
   for (const Operand &operand : collective.leaves) {
     mlir::Value scalar = readFill(c, operand, fill);
@@ -350,8 +350,10 @@ Value halo(CallContext &c) {
     // A width that only the run knows shows to be too large in one of the two slices.
     Emit told(c);
     told.loc = toldAs(m.loc, "E1104",
-                      "`halo` over " + quotedAxes(collective->axes) + ": expected a `width:` of at most {c}, the size of "
-                      "dimension " + llvm::Twine(*dim) + " of '" + c.e.sourceText(operand.range) + "' in each " +
+                      "`halo` over " + quotedAxes(collective->axes) +
+                          ": expected a `width:` of at most {c}, the size of "
+                          "dimension " +
+                          llvm::Twine(*dim) + " of '" + c.e.sourceText(operand.range) + "' in each " +
                           (membersOf(c, collective->axes) == "rows" ? "row" : "device's block") + ", got {b-a}");
     mlir::Value before = send(m, m.loc, *collective, told.slice(x, *dim, rows - *width, *width), ahead, fill);
     mlir::Value after = send(m, m.loc, *collective, told.slice(x, *dim, Size(0), *width), back, fill);

@@ -13,10 +13,9 @@ mlir::ArrayAttr toAttr(mlir::Builder &b, const std::vector<SignatureLeaf> &leave
     llvm::SmallVector<mlir::Attribute> sizes;
     for (const std::string &size : leaf.sizes)
       sizes.push_back(b.getStringAttr(size));
-    llvm::SmallVector<mlir::NamedAttribute> fields = {
-        b.getNamedAttr("name", b.getStringAttr(leaf.name)),
-        b.getNamedAttr("dtype", b.getStringAttr(dtypeName(leaf.dtype))),
-        b.getNamedAttr("sizes", b.getArrayAttr(sizes))};
+    llvm::SmallVector<mlir::NamedAttribute> fields = {b.getNamedAttr("name", b.getStringAttr(leaf.name)),
+                                                      b.getNamedAttr("dtype", b.getStringAttr(dtypeName(leaf.dtype))),
+                                                      b.getNamedAttr("sizes", b.getArrayAttr(sizes))};
     if (leaf.defaultText)
       fields.push_back(b.getNamedAttr("default", b.getStringAttr(*leaf.defaultText)));
     if (!leaf.doc.empty())

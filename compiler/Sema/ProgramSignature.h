@@ -1,4 +1,5 @@
-// The signature of an entry point as the module carries it: Sema writes it, the driver makes the program's tables of it.
+// The signature of an entry point as the module carries it: Sema writes it, the driver makes the program's tables of
+// it.
 #pragma once
 
 #include "compiler/Support/DType.h"
@@ -14,9 +15,9 @@ namespace pmap {
 
 /// One leaf (array or scalar) of a parameter or of the result.
 struct SignatureLeaf {
-  std::string name;               // dotted: `m.w`, `p.0`; "" for a result that is one lone array
-  DType dtype;                    // signedness included
-  std::vector<std::string> sizes; // one polynomial in normal form per dimension
+  std::string name;                       // dotted: `m.w`, `p.0`; "" for a result that is one lone array
+  DType dtype;                            // signedness included
+  std::vector<std::string> sizes;         // one polynomial in normal form per dimension
   std::optional<std::string> defaultText; // a literal: `0.2`, `true`, `-1`
   std::string doc;
 };

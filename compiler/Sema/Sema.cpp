@@ -28,7 +28,8 @@ struct EntryBuilder {
 
   /// First pass: a symbol for each size that stands alone as a dimension, in the order in which they occur.
   void bindNames(const ast::Type &type, const Elaborator::TypeContext &in, const Twine &subject);
-  /// A symbol for each integer parameter that occurs in a size, and stands alone nowhere: `k: i32` beside `x: f32[2*k]`.
+  /// A symbol for each integer parameter that occurs in a size, and stands alone nowhere: `k: i32` beside `x:
+  /// f32[2*k]`.
   void bindScalars(const std::vector<ast::Param> &params, const Elaborator::TypeContext &in);
   /// Second pass: an argument for each leaf. Null (reported) when a type is not understood.
   Value make(const ast::Type &type, const Elaborator::TypeContext &in, const std::string &name, SourceRange range,
@@ -220,8 +221,9 @@ Value Elaborator::sizeParameter(const Value &argument, const Value &size, const 
   Value known = Value::size(*sizeOf(size, param.name.text), param.name.range);
   mlir::Value same = mlir::arith::CmpIOp::create(builder, at, mlir::arith::CmpIPredicate::eq, array->ssa,
                                                  tensorOf(convert(known, array->dtype, param.name.range)));
-  AssertOp::create(builder, at, same, "the argument '" + param.name.text + "' is not the size '" + param.name.text +
-                                          "' of the arrays beside it");
+  AssertOp::create(builder, at, same,
+                   "the argument '" + param.name.text + "' is not the size '" + param.name.text +
+                       "' of the arrays beside it");
   return known;
 }
 

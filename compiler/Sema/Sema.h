@@ -30,11 +30,12 @@ struct BoundName {
     bool onDevices = false; ///< outside of a pmap, and distributed over its mesh
   };
   SourceRange range;
-  std::string name;                                       ///< "" for the result of a function
-  std::vector<std::pair<std::string, SourceRange>> calls; ///< the functions around it, outermost first, with their calls
+  std::string name; ///< "" for the result of a function
+  std::vector<std::pair<std::string, SourceRange>>
+      calls; ///< the functions around it, outermost first, with their calls
   std::vector<Leaf> leaves;
-  std::vector<std::string> axes; ///< of the meshes and named vmaps around it
-  bool axesUnknown = false; ///< in a function that no entry reaches, where V is not known
+  std::vector<std::string> axes;    ///< of the meshes and named vmaps around it
+  bool axesUnknown = false;         ///< in a function that no entry reaches, where V is not known
   mlir::Operation *entry = nullptr; ///< the function of the module that it is in
 };
 

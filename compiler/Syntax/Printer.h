@@ -11,8 +11,8 @@ namespace pmap {
 /// (`ast::dumpAST`).
 std::string formatModule(const ast::Module &module);
 
-/// What stands before the body of an item, in the canonical layout without comments: `fn relu(x: f32[n]) -> f32[n]`. A type
-/// and a const are whole.
+/// What stands before the body of an item, in the canonical layout without comments: `fn relu(x: f32[n]) -> f32[n]`. A
+/// type and a const are whole.
 std::string formatSignature(const ast::Item &item);
 
 } // namespace pmap

@@ -1,4 +1,5 @@
-// pmap-opt: runs passes over pmap modules in text form; what the tests of the dialect, its transforms and the lowering use.
+// pmap-opt: runs passes over pmap modules in text form; what the tests of the dialect, its transforms and the lowering
+// use.
 #include "compiler/Dialect/Transforms/Passes.h"
 #include "compiler/Lower/Cpu/Passes.h"
 #include "compiler/Lower/Cuda/Passes.h"

@@ -221,8 +221,10 @@ int main2(int argc, char **argv) {
   auto *explain = app.add_subcommand("explain", "print the page of an error code, or the index");
   explain->add_option("CODE", code, "such as E0401");
 
-  auto *doc = app.add_subcommand("doc", "print what is written about a file, a module, a library function or a builtin");
-  doc->add_option("NAME", files, "FILE.pmap, nn, nn.linear, psum; builtins, library and errors are whole pages; nothing: all names");
+  auto *doc =
+      app.add_subcommand("doc", "print what is written about a file, a module, a library function or a builtin");
+  doc->add_option("NAME", files,
+                  "FILE.pmap, nn, nn.linear, psum; builtins, library and errors are whole pages; nothing: all names");
   doc->add_option("-o,--output", output, "the file to write");
 
   auto *plot = app.add_subcommand("plot", "curves of arrays, as .svg or as text: pmapc plot losses.npy -o losses.svg");
@@ -256,8 +258,9 @@ int main2(int argc, char **argv) {
     return usageError(error);
   if (build->parsed()) {
     static const std::map<std::string, pmap::Stage> stages = {
-        {"ast", pmap::Stage::Ast},   {"pmap", pmap::Stage::Pmap},    {"linalg", pmap::Stage::Linalg},
-        {"llvm", pmap::Stage::Llvm}, {"ptx", pmap::Stage::Ptx}, {"asm", pmap::Stage::Assembly}, {"obj", pmap::Stage::Object}};
+        {"ast", pmap::Stage::Ast},   {"pmap", pmap::Stage::Pmap}, {"linalg", pmap::Stage::Linalg},
+        {"llvm", pmap::Stage::Llvm}, {"ptx", pmap::Stage::Ptx},   {"asm", pmap::Stage::Assembly},
+        {"obj", pmap::Stage::Object}};
     if (options.target == pmap::Target::Reference)
       return usageError("build makes programs for the targets cpu, cuda and auto, not ref");
     if (options.target == pmap::Target::Cuda)

@@ -42,7 +42,8 @@ TEST_F(MlirDiagnosticsTest, AnythingElseIsAnInternalErrorWithoutMlirText) {
   mlir::emitError(mlir::UnknownLoc::get(&context), "'linalg.generic' op secret");
   EXPECT_FALSE(diagnostics.hasErrors());
   handler.reportInternal("lowering to LLVM failed");
-  EXPECT_NE(text().find("error: internal error: lowering to LLVM failed; run with --debug for details [E1201]"), std::string::npos)
+  EXPECT_NE(text().find("error: internal error: lowering to LLVM failed; run with --debug for details [E1201]"),
+            std::string::npos)
       << text();
   EXPECT_EQ(text().find("secret"), std::string::npos) << text();
 }

@@ -215,8 +215,7 @@ TEST_F(EvaluateTest, ASizeThatDoesNotDivideFailsBeforeAnythingRuns) {
   })";
   ASSERT_FALSE(run(text, {NDArray::ofIndex(10)}, 4));
   EXPECT_EQ(codeOf(failure), "E1120");
-  EXPECT_EQ(messageOf(failure),
-            "argument 'x', dimension 0: size 10 does not divide by the 4 devices of axis \"a\"");
+  EXPECT_EQ(messageOf(failure), "argument 'x', dimension 0: size 10 does not divide by the 4 devices of axis \"a\"");
   EXPECT_TRUE(printed.empty());
   ASSERT_TRUE(run(text, {NDArray::ofIndex(10)}, 2));
   EXPECT_EQ(printed, (std::vector<std::string>{"0: here 0", "1: here 0"}));

@@ -266,7 +266,8 @@ TEST_P(Map, AFailureOnOneDevice) {
         pmap_rt_fail(&at, PMAP_FAIL_INDEX, pmap_rt_axis_index(0), 0, 0);
     });
     std::string lowest = std::to_string(GetParam() / 2);
-    ASSERT_EQ(message, "body.pmap:2:1: error: index " + lowest + " is out of range for dimension 0 of size 0 [E1101]\n" +
+    ASSERT_EQ(message, "body.pmap:2:1: error: index " + lowest +
+                           " is out of range for dimension 0 of size 0 [E1101]\n" +
                            (GetParam() > 1 ? "note: on device " + lowest + "\n" : ""));
   }
 }

@@ -31,7 +31,8 @@ LogicalResult pmap::applyToTangents(Operation *op, OpBuilder &builder, ArrayRef<
   return success();
 }
 
-//===- Shapes -------------------------------------------------------------------------------------------------------===//
+//===- Shapes
+//-------------------------------------------------------------------------------------------------------===//
 
 LogicalResult BroadcastOp::pushforward(OpBuilder &builder, ArrayRef<Value> tangents, Tangents &results) {
   return applyToTangents(*this, builder, tangents, results);
@@ -66,14 +67,15 @@ LogicalResult StopGradientOp::pushforward(OpBuilder &, ArrayRef<Value>, Tangents
   return success();
 }
 
-//===- Contractions -------------------------------------------------------------------------------------------------===//
+//===- Contractions
+//-------------------------------------------------------------------------------------------------===//
 
 // Bilinear.
 LogicalResult DotOp::pushforward(OpBuilder &builder, ArrayRef<Value> tangents, Tangents &results) {
   auto dot = [&](Value lhs, Value rhs) {
-    return Expr(builder, getLoc(),
-                DotOp::create(builder, getLoc(), lhs, rhs, getLhsBatch(), getRhsBatch(), getLhsContract(),
-                              getRhsContract()));
+    return Expr(
+        builder, getLoc(),
+        DotOp::create(builder, getLoc(), lhs, rhs, getLhsBatch(), getRhsBatch(), getLhsContract(), getRhsContract()));
   };
   if (tangents[0] && tangents[1])
     results.push_back(dot(tangents[0], getRhs()) + dot(getLhs(), tangents[1]));
@@ -82,7 +84,8 @@ LogicalResult DotOp::pushforward(OpBuilder &builder, ArrayRef<Value> tangents, T
   return success();
 }
 
-//===- Along dimensions ---------------------------------------------------------------------------------------------===//
+//===- Along dimensions
+//---------------------------------------------------------------------------------------------===//
 
 LogicalResult ReduceOp::pushforward(OpBuilder &builder, ArrayRef<Value> tangents, Tangents &results) {
   Location loc = getLoc();

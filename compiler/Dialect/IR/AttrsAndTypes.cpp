@@ -248,6 +248,7 @@ LogicalResult DistType::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
       return emitError() << "(dist-2) axis " << axis << " is not of the mesh " << mesh;
   for (StringAttr axis : varyOf(tensor))
     if (mesh.hasAxis(axis.getValue()))
-      return emitError() << "(dist-3) a distributed value does not vary over its mesh outside of a pmap, got " << tensor;
+      return emitError() << "(dist-3) a distributed value does not vary over its mesh outside of a pmap, got "
+                         << tensor;
   return success();
 }

@@ -15,8 +15,8 @@ struct Batch {
   bool varies(mlir::Value value) const { return varies(value.getType()); }
   /// The type with `size` instead of `@axis` in its sizes; still that of one row.
   mlir::RankedTensorType rowType(mlir::RankedTensorType type) const;
-  /// What a value of this type in the region becomes outside: `rowType`, and for one that varies over the axis V without
-  /// it and a new first dimension.
+  /// What a value of this type in the region becomes outside: `rowType`, and for one that varies over the axis V
+  /// without it and a new first dimension.
   mlir::RankedTensorType outerType(mlir::RankedTensorType type) const;
 };
 

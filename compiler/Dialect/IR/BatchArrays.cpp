@@ -19,7 +19,8 @@ LogicalResult give(Operation *from, Value value, Results &results) {
 
 } // namespace
 
-//===- What the rules share -----------------------------------------------------------------------------------------===//
+//===- What the rules share
+//-----------------------------------------------------------------------------------------===//
 
 Value pmap::commonRow(OpBuilder &builder, Value rows) {
   RankedTensorType type = typeOf(rows), row = withSizes(type, ArrayRef(sizesOf(type)).drop_front());
@@ -80,7 +81,8 @@ void pmap::copyMarks(Operation *from, Operation *to) {
     to->setDiscardableAttr(mark.getName(), mark.getValue());
 }
 
-//===- Shapes -------------------------------------------------------------------------------------------------------===//
+//===- Shapes
+//-------------------------------------------------------------------------------------------------------===//
 
 LogicalResult BroadcastOp::batch(OpBuilder &builder, const Batch &batch, ArrayRef<Value> operands, Results &results) {
   Type type = batch.outerType(cast<RankedTensorType>(getType()));
@@ -139,7 +141,8 @@ LogicalResult StopGradientOp::batch(OpBuilder &builder, const Batch &, ArrayRef<
   return give(*this, StopGradientOp::create(builder, getLoc(), operands[0].getType(), operands[0]), results);
 }
 
-//===- Along dimensions ---------------------------------------------------------------------------------------------===//
+//===- Along dimensions
+//---------------------------------------------------------------------------------------------===//
 
 LogicalResult ReduceOp::batch(OpBuilder &builder, const Batch &, ArrayRef<Value> operands, Results &results) {
   return give(*this, ReduceOp::create(builder, getLoc(), getKind(), operands[0], behindRows(getDims())), results);
@@ -169,7 +172,8 @@ LogicalResult ArgSortOp::batch(OpBuilder &builder, const Batch &batch, ArrayRef<
               results);
 }
 
-//===- Contractions -------------------------------------------------------------------------------------------------===//
+//===- Contractions
+//-------------------------------------------------------------------------------------------------===//
 
 // The rows are a batch dimension where both sides have them. Where one has, they are a free dimension of it, so that
 // many products of vectors with one matrix become a product of two matrices.

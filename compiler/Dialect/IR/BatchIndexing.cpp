@@ -53,9 +53,9 @@ LogicalResult SliceOp::batch(OpBuilder &builder, const Batch &batch, ArrayRef<Va
   if (differsBetweenRows(operands))
     return failure();
   Type type = batch.outerType(cast<RankedTensorType>(getType()));
-  auto slice = SliceOp::create(builder, getLoc(), type, operands[0],
-                               offsetsOfAllRows(builder, getLoc(), operands.drop_front()),
-                               builder.getDenseI64ArrayAttr(stridesOfAllRows(getStrides())), getInBoundsAttr());
+  auto slice =
+      SliceOp::create(builder, getLoc(), type, operands[0], offsetsOfAllRows(builder, getLoc(), operands.drop_front()),
+                      builder.getDenseI64ArrayAttr(stridesOfAllRows(getStrides())), getInBoundsAttr());
   copyMarks(*this, slice);
   results.push_back(slice);
   return success();
@@ -97,8 +97,8 @@ LogicalResult ScatterOp::batch(OpBuilder &builder, const Batch &, ArrayRef<Value
   Value common = commonRow(builder, operands[1]);
   if (!common)
     return failure();
-  auto scatter = ScatterOp::create(builder, getLoc(), getKind(), operands[0], common, operands[2], getDim() + 1,
-                                   getIsUnsigned());
+  auto scatter =
+      ScatterOp::create(builder, getLoc(), getKind(), operands[0], common, operands[2], getDim() + 1, getIsUnsigned());
   copyMarks(*this, scatter);
   results.push_back(scatter);
   return success();

@@ -25,8 +25,7 @@ FailureOr<Size> participants(Operation *op, StringRef axesNumber, StringRef grou
     llvm::append_range(seen, group.asArrayRef());
   }
   llvm::sort(seen);
-  if (!even || seen.empty() || seen.front() < 0 ||
-      std::adjacent_find(seen.begin(), seen.end()) != seen.end())
+  if (!even || seen.empty() || seen.front() < 0 || std::adjacent_find(seen.begin(), seen.end()) != seen.end())
     return op->emitOpError() << "(" << groupsNumber
                              << ") groups of one size partition the positions along the axes (C3), got " << *groups;
   return participantsOf(op->getBlock(), axes, *groups);
@@ -48,7 +47,8 @@ LogicalResult AllGatherOp::verify() {
   RankedTensorType input = tensorType(getInput()), result = tensorType(getResult());
   int64_t dim = getDim();
   auto devices = participants(*this, "all_gather-4", "all_gather-5", getAxes(), getGroups());
-  if (failed(devices) || failed(verifyDim(*this, "all_gather-1", dim, getTiled() ? input.getRank() : input.getRank() + 1)))
+  if (failed(devices) ||
+      failed(verifyDim(*this, "all_gather-1", dim, getTiled() ? input.getRank() : input.getRank() + 1)))
     return failure();
   RankedTensorType expected =
       inferAllGather(input, axesOf(getAxes()), dim, getTiled(), *devices, getGroups().has_value());

@@ -22,7 +22,9 @@ Value positionAlong(OpBuilder &builder, Location loc, ArrayRef<StringAttr> axes)
     if (position)
       next = arith::AddIOp::create(
           builder, loc,
-          arith::MulIOp::create(builder, loc, position, indexOf(builder, loc, axisSizeIn(builder.getInsertionBlock(), axis.getValue()))), next);
+          arith::MulIOp::create(builder, loc, position,
+                                indexOf(builder, loc, axisSizeIn(builder.getInsertionBlock(), axis.getValue()))),
+          next);
     position = next;
   }
   return position;

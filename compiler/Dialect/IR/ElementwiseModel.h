@@ -18,8 +18,9 @@ struct ElementwiseRule {
 
 /// `Rule` is a captureless lambda (ElementwiseRule, SmallVectorImpl<Value> &operandCotangents).
 ///
-/// The Jacobian of an elementwise op by one operand is diagonal, hence its own transpose: the rule that scales a cotangent
-/// scales a tangent as well. What a rule makes for operands without a tangent has no use and is dropped later.
+/// The Jacobian of an elementwise op by one operand is diagonal, hence its own transpose: the rule that scales a
+/// cotangent scales a tangent as well. What a rule makes for operands without a tangent has no use and is dropped
+/// later.
 template <typename OpTy, typename Rule>
 struct ElementwiseModel : DifferentiableOp::ExternalModel<ElementwiseModel<OpTy, Rule>, OpTy> {
   mlir::LogicalResult pullback(mlir::Operation *op, mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> cotangents,

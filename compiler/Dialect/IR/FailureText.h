@@ -7,7 +7,8 @@
 namespace pmap {
 
 /// The location, with what a failure there reads instead of the text of its kind. `{a} {b} {c}` are what the kind's own
-/// text names (PMAP_FAILURES in pmap/runtime.h), `{b-a} {a-1} {c-1}` what they say; what follows a line break is a note.
+/// text names (PMAP_FAILURES in pmap/runtime.h), `{b-a} {a-1} {c-1}` what they say; what follows a line break is a
+/// note.
 mlir::Location toldAs(mlir::Location location, llvm::StringRef code, const llvm::Twine &text);
 
 /// The code and text of such a location, as a site of the runtime holds them: `E1103 text`. Of others "".

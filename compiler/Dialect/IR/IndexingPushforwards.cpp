@@ -1,5 +1,5 @@
-// The forward derivatives of the indexing ops. They read and write the same places of the tangents, and check the bounds
-// where the op itself does: when only the tangent is wanted, the op is gone.
+// The forward derivatives of the indexing ops. They read and write the same places of the tangents, and check the
+// bounds where the op itself does: when only the tangent is wanted, the op is gone.
 #include "compiler/Dialect/IR/Pullbacks.h"
 
 using namespace mlir;
@@ -38,8 +38,8 @@ LogicalResult ScatterOp::pushforward(OpBuilder &builder, ArrayRef<Value> tangent
   Expr updateWins = updates.compare(arith::CmpFPredicate::OEQ, updates.with(gathered));
   auto sum = [&](Expr ofOld, Expr ofUpdates) {
     Expr kept = select(oldWins, ofOld, old.number(0)), added = select(updateWins, ofUpdates, updates.number(0));
-    return old.with(ScatterOp::create(builder, loc, ReductionKind::Sum, kept, getIndices(), added, getDim(),
-                                      getIsUnsigned()));
+    return old.with(
+        ScatterOp::create(builder, loc, ReductionKind::Sum, kept, getIndices(), added, getDim(), getIsUnsigned()));
   };
   Expr total = sum(old.with(tangentOrZeros(builder, tangents[0], getInput())),
                    old.with(tangentOrZeros(builder, tangents[2], getUpdates())));

@@ -12,8 +12,8 @@ using Tangents = SmallVectorImpl<Value>;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-// One all_reduce's rule for one operand x, result y and tangent, where it is not linear. A value that does not vary over
-// an axis is widened first: it is then what each device holds.
+// One all_reduce's rule for one operand x, result y and tangent, where it is not linear. A value that does not vary
+// over an axis is widened first: it is then what each device holds.
 struct AllReduceRule {
   AllReduceOp op;
   OpBuilder &builder;

@@ -7,7 +7,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FoldInterfaces.h"
-#include "mlir/Interfaces/FoldInterfaces.h"
 
 using namespace mlir;
 using namespace pmap;
@@ -18,7 +17,8 @@ using namespace pmap;
 
 namespace {
 
-// Folding puts constants at the start of a function. One whose type varies over the axis of a vmap means nothing outside.
+// Folding puts constants at the start of a function. One whose type varies over the axis of a vmap means nothing
+// outside.
 struct Folding : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
   bool shouldMaterializeInto(Region *region) const final { return isa<VmapOp>(region->getParentOp()); }

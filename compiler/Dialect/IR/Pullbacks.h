@@ -33,7 +33,7 @@ mlir::Value ownBlock(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value b
 /// The tangent of a tensor, or zeros for a null one.
 mlir::Value tangentOrZeros(mlir::OpBuilder &builder, mlir::Value tangent, mlir::Value primal);
 /// The pushforward of an op that is linear in its floating operands together: the op itself, of the tangents.
-mlir::LogicalResult applyToTangents(mlir::Operation *op, mlir::OpBuilder &builder,
-                                    llvm::ArrayRef<mlir::Value> tangents, llvm::SmallVectorImpl<mlir::Value> &results);
+mlir::LogicalResult applyToTangents(mlir::Operation *op, mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> tangents,
+                                    llvm::SmallVectorImpl<mlir::Value> &results);
 
 } // namespace pmap

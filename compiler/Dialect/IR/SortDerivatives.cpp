@@ -12,9 +12,9 @@ namespace {
 struct SortedPlaces {
   OpBuilder &builder;
   Location loc;
-  SmallVector<int64_t> perm;              // puts the sorted dimension last
-  RankedTensorType moved, flat;           // the array after that, and flattened
-  Value places;                           // per element of `flat`, the place it came from
+  SmallVector<int64_t> perm;    // puts the sorted dimension last
+  RankedTensorType moved, flat; // the array after that, and flattened
+  Value places;                 // per element of `flat`, the place it came from
 
   SortedPlaces(OpBuilder &builder, SortOp op) : builder(builder), loc(op.getLoc()) {
     RankedTensorType type = cast<RankedTensorType>(op.getType());
@@ -50,8 +50,8 @@ LogicalResult SortOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, S
   SortedPlaces sorted(builder, *this);
   Value ct = sorted.flatten(cotangents.front());
   Value zeros = splat(builder, getLoc(), sorted.flat, 0);
-  result.push_back(sorted.unflatten(
-      ScatterOp::create(builder, getLoc(), ReductionKind::Sum, zeros, sorted.places, ct, /*dim=*/0)));
+  result.push_back(
+      sorted.unflatten(ScatterOp::create(builder, getLoc(), ReductionKind::Sum, zeros, sorted.places, ct, /*dim=*/0)));
   return success();
 }
 

@@ -43,7 +43,8 @@ SmallVector<Type> floatingOf(TypeRange types) {
 LogicalResult verifyTypes(Operation *op, StringRef number, StringRef what, TypeRange expected, TypeRange got) {
   if (expected == got)
     return success();
-  return op->emitOpError() << "(" << number << ") expected " << what << " of types (" << expected << "), got (" << got << ")";
+  return op->emitOpError() << "(" << number << ") expected " << what << " of types (" << expected << "), got (" << got
+                           << ")";
 }
 
 LogicalResult verifyWrt(Operation *op, StringRef number, ArrayRef<int64_t> wrt, ValueRange inputs) {
@@ -88,10 +89,12 @@ void VmapOp::build(OpBuilder &builder, OperationState &state, TypeRange results,
 LogicalResult VmapOp::verify() {
   auto size = Size::parse(getSize());
   if (!size || size->symbols().count("@" + getAxis().str()))
-    return emitOpError() << "(vmap-1) expected a size that does not mention '@" << getAxis() << "', got " << getSizeAttr();
+    return emitOpError() << "(vmap-1) expected a size that does not mention '@" << getAxis() << "', got "
+                         << getSizeAttr();
   for (Value input : getInputs())
     if (tensorType(input).getRank() == 0 || sizeOf(input.getType(), 0) != *size)
-      return emitOpError() << "(vmap-1) expected a first dimension of size " << getSize() << ", got " << input.getType();
+      return emitOpError() << "(vmap-1) expected a first dimension of size " << getSize() << ", got "
+                           << input.getType();
   Batch batch{getAxisAttr(), *size};
   Block &block = getBody().front();
   SmallVector<Type> expected;
@@ -116,7 +119,8 @@ LogicalResult VmapOp::verify() {
   for (Operation *parent = (*this)->getParentOp(); parent; parent = parent->getParentOp()) {
     auto vmap = dyn_cast<VmapOp>(parent);
     auto map = dyn_cast<MapOp>(parent);
-    if ((vmap && vmap.getAxisAttr() == getAxisAttr()) || (map && llvm::is_contained(map.getMesh().getAxes(), getAxisAttr())))
+    if ((vmap && vmap.getAxisAttr() == getAxisAttr()) ||
+        (map && llvm::is_contained(map.getMesh().getAxes(), getAxisAttr())))
       return emitOpError() << "(vmap-4) '" << getAxis() << "' is already an axis here";
   }
   if (getChunk() && *getChunk() < 1)
@@ -148,8 +152,8 @@ LogicalResult VjpOp::verify() {
   for (Type value : floating)
     for (int64_t position : getWrt())
       if (!isSubset(varyOf(value), varyOf(getInputs()[position].getType())))
-        return emitOpError() << "(vjp-4) a result of type " << value << " needs wrt operands that vary as much (G1), got "
-                             << getInputs()[position].getType();
+        return emitOpError() << "(vjp-4) a result of type " << value
+                             << " needs wrt operands that vary as much (G1), got " << getInputs()[position].getType();
   return success();
 }
 

@@ -10,7 +10,8 @@ class Pass;
 
 namespace pmap {
 
-/// `pmap-transform`: removes `pmap.grad`, `pmap.vjp`, `pmap.jvp` and `pmap.vmap`, the innermost first, then `pmap.stop_gradient`.
+/// `pmap-transform`: removes `pmap.grad`, `pmap.vjp`, `pmap.jvp` and `pmap.vmap`, the innermost first, then
+/// `pmap.stop_gradient`.
 std::unique_ptr<mlir::Pass> createTransformPass();
 /// `pmap-check-variance`: no collective over an axis is under a condition or a trip count that varies over it (V6).
 std::unique_ptr<mlir::Pass> createCheckVariancePass();

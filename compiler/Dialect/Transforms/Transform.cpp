@@ -45,8 +45,8 @@ LogicalResult remove(Operation *op, SymbolNames &names) {
   return removeJvp(cast<JvpOp>(op), names);
 }
 
-// Collectives that were there before a derivative was taken; the others that are there afterwards it has added, and says so
-// in their locations, which are those of the derivatives that users wrote.
+// Collectives that were there before a derivative was taken; the others that are there afterwards it has added, and
+// says so in their locations, which are those of the derivatives that users wrote.
 constexpr StringLiteral kSeen = "pmap.seen";
 
 void markSeen(Operation *scope) {

@@ -131,6 +131,14 @@ LogicalResult Batcher::place(Operation *op, Pending &pending) {
 
 LogicalResult Batcher::flush(Pending &pending) {
   while (!pending.rows.empty()) {
+    // What has as many elements as a row chooses cannot leave the loop: what waits for it joins.
+    if (!pending.later.empty() && giveVaryingSizes(pending.rows.getArrayRef())) {
+      SmallVector<Operation *> all(pending.rows.begin(), pending.rows.end());
+      append_range(all, pending.later);
+      llvm::sort(all, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+      pending.rows = llvm::SetVector<Operation *>(all.begin(), all.end());
+      pending.later.clear();
+    }
     Pending next;
     if (failed(runRows(pending.rows.getArrayRef())))
       return failure();

@@ -85,6 +85,7 @@ private:
   Outcome batchForEach(ForEachOp op);
 
   // Row by row (VmapRowLoops.cpp).
+  bool giveVaryingSizes(llvm::ArrayRef<mlir::Operation *> ops) const;
   mlir::LogicalResult runRows(llvm::ArrayRef<mlir::Operation *> ops);
   mlir::LogicalResult runRowsAtOnce(llvm::ArrayRef<mlir::Operation *> ops, llvm::ArrayRef<mlir::Value> escaping,
                                     mlir::Location loc);

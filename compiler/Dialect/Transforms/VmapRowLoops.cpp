@@ -92,6 +92,11 @@ void Batcher::mapEscaped(ArrayRef<Value> escaping, ValueRange all) {
   }
 }
 
+// Whether ops behind these read an array whose size differs between rows.
+bool Batcher::giveVaryingSizes(ArrayRef<Operation *> ops) const {
+  return llvm::any_of(escapingOf(scope, ops), [&](Value value) { return scope.hasVaryingSizes(value.getType()); });
+}
+
 LogicalResult Batcher::runRows(ArrayRef<Operation *> ops) {
   SmallVector<Value> escaping = escapingOf(scope, ops);
   Location loc = ops.front()->getLoc();

@@ -31,7 +31,8 @@ bool shouldFuse(OpOperand *operand) {
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   if (!producer || !consumer)
     return false;
-  // Where no other operand gives the extent of the loops the producer's result stays, and a reduction cannot write it too.
+  // Where no other operand gives the extent of the loops the producer's result stays, and a reduction cannot write it
+  // too.
   if (consumer.getNumReductionLoops() > 0 && !linalg::getPreservedProducerResults(producer, consumer, operand).empty())
     return false;
   int64_t cost = bodyCost(producer);

@@ -51,7 +51,8 @@ private:
           runOnBlock(inner, carriesBuffers(&op));
       if (!isView(&op) && !isa<memref::AllocaOp, memref::GetGlobalOp>(op))
         llvm::copy_if(op.getResults(), std::back_inserter(owned), isBuffer);
-      // Which of two buffers a choice is, and with it whose reference could be handed on, is not known here: it has its own.
+      // Which of two buffers a choice is, and with it whose reference could be handed on, is not known here: it has its
+      // own.
       if (isa<arith::SelectOp>(op) && isBuffer(op.getResult(0)))
         retain(op.getResult(0), op.getNextNode());
     }
@@ -62,8 +63,8 @@ private:
     for (Operation &op : block)
       if (carriesBuffers(&op) || op.hasTrait<OpTrait::IsTerminator>())
         for (OpOperand &operand : op.getOpOperands())
-          // An entry's result that aliases an argument or another result is no reference of its own: its caller sees that.
-          // A device body's always is one (runtime.h).
+          // An entry's result that aliases an argument or another result is no reference of its own: its caller sees
+          // that. A device body's always is one (runtime.h).
           if (isBuffer(operand.get()) && !consumed.contains(&operand) && handsOn(&op) &&
               (!isa<func::ReturnOp>(op) || (onHost && givesReferences)))
             retain(operand.get(), &op);
