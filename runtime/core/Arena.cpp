@@ -212,7 +212,8 @@ void *Arena::allocate(int64_t bytes) {
     }
   } else {
     int sizeClass = total <= largeBytes ? classOf(total) : -1;
-    block = sizeClass >= 0 ? allocateSmall(sizeClass, (classBytes(sizeClass) + 63) & ~(int64_t)63) : allocateLarge(total);
+    block =
+        sizeClass >= 0 ? allocateSmall(sizeClass, (classBytes(sizeClass) + 63) & ~(int64_t)63) : allocateLarge(total);
   }
   if (!block)
     return nullptr;

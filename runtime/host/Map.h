@@ -32,7 +32,7 @@ struct Member {
   /// knows that all have read what was shown for s, because all have since arrived at s + 1.
   alignas(64) std::atomic<uint64_t> arrived{0};
   std::atomic<int32_t> core{-1}; ///< Where it ran when it arrived last.
-  uint64_t sequence = 0; ///< The owner's own count.
+  uint64_t sequence = 0;         ///< The owner's own count.
   uint64_t exchanges = 0;
   Arrival shown[2];
   alignas(64) char staging[2][stagingBytes];
