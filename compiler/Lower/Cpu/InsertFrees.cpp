@@ -19,14 +19,43 @@ constexpr int64_t maxStackBytes = 1024;
 
 bool isBuffer(Value value) { return isa<MemRefType>(value.getType()); }
 
+// Region ops take over the reference of every buffer that enters their loop, and give out owned ones.
+bool carriesBuffers(Operation *op) { return isa<scf::ForOp, scf::WhileOp>(op); }
+
+// A terminator that gives its operands to someone who will own them.
+bool handsOn(Operation *op) {
+  return !op->hasTrait<OpTrait::IsTerminator>() || isa<func::ReturnOp, scf::YieldOp, scf::ConditionOp>(op);
+}
+
+bool takesReferences(Operation *op) {
+  return carriesBuffers(op) || (op->hasTrait<OpTrait::IsTerminator>() && handsOn(op));
+}
+
+bool isChoice(Operation *op);
+
 // A value that shares its operand's buffer, or holds its address.
 bool isView(Operation *op) {
   return isa<ViewLikeOpInterface, memref::CastOp, memref::ReshapeOp, memref::ExtractStridedMetadataOp,
-             UnrealizedConversionCastOp, LLVM::ExtractValueOp, LLVM::GEPOp>(op);
+             UnrealizedConversionCastOp, LLVM::ExtractValueOp, LLVM::GEPOp>(op) ||
+         (isa<arith::SelectOp>(op) && !isChoice(op));
 }
 
-// Region ops take over the reference of every buffer that enters their loop, and give out owned ones.
-bool carriesBuffers(Operation *op) { return isa<scf::ForOp, scf::WhileOp>(op); }
+// One of two buffers that is handed on: which of them it is, and so whose reference could go with it, is not known
+// where references are counted. It has its own.
+bool isChoice(Operation *op) {
+  if (!isa<arith::SelectOp>(op) || !isBuffer(op->getResult(0)))
+    return false;
+  SmallVector<Value> aliases{op->getResult(0)};
+  while (!aliases.empty()) {
+    for (Operation *user : aliases.pop_back_val().getUsers()) {
+      if (takesReferences(user) || isChoice(user))
+        return true;
+      if (isView(user))
+        append_range(aliases, user->getResults());
+    }
+  }
+  return false;
+}
 
 class FreeInserter {
 public:
@@ -51,9 +80,7 @@ private:
           runOnBlock(inner, carriesBuffers(&op));
       if (!isView(&op) && !isa<memref::AllocaOp, memref::GetGlobalOp>(op))
         llvm::copy_if(op.getResults(), std::back_inserter(owned), isBuffer);
-      // Which of two buffers a choice is, and with it whose reference could be handed on, is not known here: it has its
-      // own.
-      if (isa<arith::SelectOp>(op) && isBuffer(op.getResult(0)))
+      if (isChoice(&op))
         retain(op.getResult(0), op.getNextNode());
     }
     // Loops take over a reference of their initial buffers.
@@ -68,11 +95,6 @@ private:
           if (isBuffer(operand.get()) && !consumed.contains(&operand) && handsOn(&op) &&
               (!isa<func::ReturnOp>(op) || (onHost && givesReferences)))
             retain(operand.get(), &op);
-  }
-
-  // A terminator that gives its operands to someone who will own them.
-  static bool handsOn(Operation *op) {
-    return !op->hasTrait<OpTrait::IsTerminator>() || isa<func::ReturnOp, scf::YieldOp, scf::ConditionOp>(op);
   }
 
   void endLife(Value value, Block &block, DenseSet<OpOperand *> &consumed) {
@@ -92,10 +114,10 @@ private:
             if (seen.insert(result).second)
               aliases.push_back(result);
         Operation *ancestor = block.findAncestorOpInBlock(*user);
-        bool takesReference = carriesBuffers(user) || (user->hasTrait<OpTrait::IsTerminator>() && handsOn(user));
+        bool takesReference = takesReferences(user);
         // Where it is not handed over, another owner, that of a branch's result or of what a loop carries, gets a
         // reference of its own and may keep it beyond its last use here.
-        retained |= takesReference || isa<arith::SelectOp>(user);
+        retained |= takesReference || isChoice(user);
         if (!last || last->isBeforeInBlock(ancestor)) {
           last = ancestor;
           handover = nullptr;
