@@ -156,7 +156,8 @@ Value histogram(CallContext &c) {
                      Value::array(ones, DType::I32, c.range), 0, ReductionKind::Sum);
 }
 
-/// searchsorted(sorted, v): how many elements of the sorted vector are less than each of v (NumPy's side 'left').
+/// searchsorted(sorted, v): how many elements of the sorted vector are less than each of v (NumPy's side 'left'). A NaN
+/// counts as larger than all numbers and equal to itself, as sorts have it.
 Value searchSorted(CallContext &c) {
   Arguments arguments(c);
   auto right = arguments.flag("right", false);
@@ -190,6 +191,10 @@ Value searchSorted(CallContext &c) {
   m.unifyVary(parts);
   mlir::Value edges = m.broadcast(parts[0], grid, {v.rank()}), values = m.broadcast(parts[1], grid, dims);
   mlir::Value before = *right ? m.lessEqual(edges, values, *dtype) : m.less(edges, values, *dtype);
+  if (isFloat(*dtype)) {
+    mlir::Value beyond = m.notEqual(values, values);
+    before = m.logicalOr(before, *right ? beyond : m.logicalAnd(beyond, m.equal(edges, edges)));
+  }
   return Value::array(m.reduce(ReductionKind::Sum, m.convert(before, DType::Bool, DType::I32), {v.rank()}), DType::I32,
                       c.range);
 }
