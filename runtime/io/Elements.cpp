@@ -152,8 +152,10 @@ bool pmap::rt::parseElement(int32_t dtype, const std::string &written, void *ele
 
   char kind = kindOf(dtype);
   if (kind == 'b') {
-    if (text != "true" && text != "false")
+    if (text != "true" && text != "false") {
+      why = "expected true or false, got '" + written + "'";
       return false;
+    }
     put(element, (uint8_t)(text == "true"));
     return true;
   }
@@ -174,6 +176,11 @@ bool pmap::rt::parseElement(int32_t dtype, const std::string &written, void *ele
       put(element, floatToHalf((float)value));
     else
       put(element, floatToBfloat((float)value));
+    // Infinity is written `inf`.
+    if (std::isinf(loadFloat(dtype, element, 0)) && body != "inf") {
+      why += ", which does not fit";
+      return false;
+    }
     return true;
   }
   int base = hexadecimal ? 16 : 10;

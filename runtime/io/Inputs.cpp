@@ -4,12 +4,13 @@
 #include "runtime/core/Failure.h"
 #include "runtime/io/Elements.h"
 #include "runtime/io/Files.h"
+#include "runtime/io/OddValues.h"
 #include "runtime/io/Options.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <unistd.h>
+#include <set>
 
 using namespace pmap::rt;
 
@@ -21,6 +22,14 @@ std::string rootOf(const std::string &leaf) { return leaf.substr(0, leaf.find('.
 /// What `x=` may name: a whole parameter or one leaf, or some record on the way.
 bool covers(const std::string &given, const std::string &leaf) {
   return leaf == given || (leaf.size() > given.size() && leaf.starts_with(given) && leaf[given.size()] == '.');
+}
+
+/// `'a', 'b'`.
+std::string quotedList(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "'" : ", '") + name + "'";
+  return text;
 }
 
 /// Archives that were opened, so that `m=model.npz` is opened once.
@@ -43,7 +52,8 @@ class Reader {
 public:
   Reader(const pmap_signature &signature, std::vector<Problem> &problems) : signature(signature), problems(problems) {}
 
-  void read(const std::vector<std::pair<std::string, std::string>> &given, std::vector<Input> &inputs) {
+  void read(const std::vector<std::pair<std::string, std::string>> &given, std::vector<Input> &inputs,
+            std::vector<std::string> &remarks) {
     size_t before = problems.size();
     checkNames(given);
     for (int32_t i = 0; i < signature.parameter_count; ++i) {
@@ -65,6 +75,8 @@ public:
       }
     }
     reportMissing();
+    if (problems.size() == before)
+      remarkUnread(remarks);
     // The signature once, after the last of them.
     if (problems.size() > before)
       problems.back().notes.push_back(std::string("the signature is ") + signature.declaration);
@@ -74,8 +86,19 @@ private:
   const pmap_signature &signature;
   std::vector<Problem> &problems;
   Archives archives;
-  /// By archive: the names of the arrays that it lacks.
-  std::map<std::string, std::vector<std::string>> missing;
+  /// By archive: the names of the arrays that it lacks, and an input that could take another array by name.
+  struct Missing {
+    std::vector<std::string> names;
+    std::string lone;
+  };
+  std::map<std::string, Missing> missing;
+  /// By archive: the arrays that some input takes.
+  std::map<std::string, std::set<std::string>> taken;
+  /// Records that are read from an archive: where their parts lie in it.
+  struct RecordSource {
+    std::string name, path, prefix;
+  };
+  std::vector<RecordSource> records;
 
   /// The leaves of a record that are wrong in the same way are told once.
   void report(Problem problem) {
@@ -88,29 +111,52 @@ private:
 
   /// An archive whose arrays have other names than the leaves: says how to name them.
   void reportMissing() {
-    for (const auto &[path, names] : missing) {
-      std::string quoted, keywords, held;
-      for (const std::string &name : names) {
-        quoted += (quoted.empty() ? "'" : ", '") + name + "'";
+    for (const auto &[path, lacks] : missing) {
+      const std::vector<std::string> &names = lacks.names;
+      std::string keywords, held;
+      for (const std::string &name : names)
         keywords += (keywords.empty() ? "'" : ", '") + name + "': ...";
-      }
       Problem ignored;
       for (const std::string &entry : archives.get(path, ignored)->names())
         held += (held.empty() ? "" : " ") + entry;
-      problems.push_back({"E1026",
-                          path,
-                          std::string("the archive has no ") + (names.size() == 1 ? "array " : "arrays ") + quoted,
-                          {held.empty() ? "it holds no arrays" : "it holds: " + held,
-                           "arrays are found by their names: np.savez(\"" + path + "\", **{" + keywords + "})"}});
+      Problem problem{"E1026",
+                      path,
+                      std::string("the archive has no ") + (names.size() == 1 ? "array " : "arrays ") +
+                          quotedList(names),
+                      {held.empty() ? "it holds no arrays" : "it holds: " + held}};
+      if (!lacks.lone.empty() && !held.empty())
+        problem.notes.push_back("name one of them: " + lacks.lone + "=" + path + ":" + held.substr(0, held.find(' ')));
+      else
+        problem.notes.push_back("arrays are found by their names: np.savez(\"" + path + "\", **{" + keywords + "})");
+      problems.push_back(problem);
+    }
+  }
+
+  /// A record's archive may hold more than the record, but whoever misnamed a part should hear of it.
+  void remarkUnread(std::vector<std::string> &remarks) {
+    for (const RecordSource &record : records) {
+      Problem ignored;
+      std::set<std::string> parts = taken[record.path];
+      for (int32_t i = 0; i < signature.parameter_count; ++i)
+        if (std::string leaf = signature.parameters[i].name; covers(record.name, leaf) && leaf != record.name)
+          parts.insert(record.prefix + leaf.substr(record.name.size() + 1));
+      std::vector<std::string> unread;
+      for (const std::string &entry : archives.get(record.path, ignored)->names())
+        if (entry.starts_with(record.prefix) && !parts.count(entry))
+          unread.push_back(entry);
+      if (!unread.empty())
+        remarks.push_back(record.path + ": note: " + quotedList(unread) + (unread.size() == 1 ? " is" : " are") +
+                          " not read: '" + record.name + "' has no such part");
     }
   }
 
   Problem readEntry(Archive &archive, const std::string &path, const std::string &entry, const pmap_leaf &leaf,
                     Input &input) {
     if (!archive.has(entry)) {
-      missing[path].push_back(entry);
+      missing[path].names.push_back(entry);
       return {};
     }
+    taken[path].insert(entry);
     Problem problem = archive.read(entry, input.array);
     return problem ? problem : checkType(leaf, input);
   }
@@ -161,14 +207,22 @@ private:
 
   Problem load(const pmap_leaf &leaf, const std::string &name, const std::string &value, Input &input) {
     size_t colon = value.rfind(".npz:");
+    if ((colon != std::string::npos || value.ends_with(".npz")) && isPattern(value.substr(0, colon)))
+      return oddValue(leaf, name, value, {"E1018", input.origin, "a pattern names .npy files", {}});
     if (colon != std::string::npos) {
       Problem problem;
       Archive *archive = archives.get(value.substr(0, colon + 4), problem);
       if (!archive)
         return problem;
       // `m=d.npz:model` of a record takes the entries below `model`.
-      std::string entry = value.substr(colon + 5) + std::string(leaf.name).substr(name.size());
-      return readEntry(*archive, value.substr(0, colon + 4), entry, leaf, input);
+      std::string path = value.substr(0, colon + 4), prefix = value.substr(colon + 5);
+      if (prefix.empty())
+        return {"E1014", input.origin, "expected the name of an array after '.npz:'", {}};
+      if (name != leaf.name)
+        addRecord(name, path, prefix + ".");
+      else if (!archive->has(prefix))
+        missing[path].lone = name;
+      return readEntry(*archive, path, prefix + std::string(leaf.name).substr(name.size()), leaf, input);
     }
     if (value.ends_with(".npz")) {
       Problem problem;
@@ -181,22 +235,29 @@ private:
       std::string entry = isBelow ? below : leaf.name;
       if (!archive->has(entry) && below.empty() && archive->names().size() == 1)
         entry = archive->names()[0];
+      if (!below.empty())
+        addRecord(name, value, isBelow ? "" : name + ".");
+      else if (!archive->has(entry))
+        missing[value].lone = name;
       return readEntry(*archive, value, entry, leaf, input);
     }
     if (value.ends_with(".npy")) {
       if (name != leaf.name)
         return notAnArchive(leaf, input, name, "a .npy file");
-      Problem problem = value.find('*') != std::string::npos ? readBlocks(value, input.origin, input.array)
-                                                             : readNpy(value, input.array);
+      Problem problem = isPattern(value) ? readBlocks(value, input.origin, input.array) : readNpy(value, input.array);
       return problem ? problem : checkType(leaf, input);
     }
     if (name != leaf.name)
       return notAnArchive(leaf, input, name, "'" + value + "'");
     Problem problem = parseLiteral(value, leaf.dtype, leaf.rank, input.origin, input.array);
-    bool isPath = value.find_first_of("/.") != std::string::npos && isalpha((unsigned char)value.back());
-    if (problem && !value.empty() && (isPath || !access(value.c_str(), F_OK)))
-      problem.notes.push_back("files are .npy, or .npz with the name of an array, data.npz:x");
-    return problem;
+    return problem ? oddValue(leaf, name, value, problem) : problem;
+  }
+
+  void addRecord(const std::string &name, const std::string &path, const std::string &prefix) {
+    for (const RecordSource &record : records)
+      if (record.name == name && record.prefix == prefix)
+        return;
+    records.push_back({name, path, prefix});
   }
 
   Problem checkType(const pmap_leaf &leaf, Input &input) {
@@ -207,26 +268,13 @@ private:
               input.origin,
               std::string("expected dtype ") + pmap_dtype_name(leaf.dtype) + ", got " + pmap_dtype_name(array.dtype),
               {"the file holds " + got + ", input '" + leaf.name + "' is " + leafType(leaf),
-               std::string("convert it with np.save(path, array.astype(np.") + numpyName(leaf.dtype) + "))"}};
+               "convert it with np.save(path, array.astype(" + numpyName(leaf.dtype) + "))"}};
     if ((int32_t)array.sizes.size() != leaf.rank)
       return {"E1016",
               input.origin,
               "expected rank " + std::to_string(leaf.rank) + ", got rank " + std::to_string(array.sizes.size()),
               {"the file holds " + got + ", input '" + leaf.name + "' is " + leafType(leaf)}};
     return {};
-  }
-
-  static std::string numpyName(int32_t dtype) {
-    switch (kindOf(dtype)) {
-    case 'b':
-      return "bool_";
-    case 'i':
-      return "int" + std::to_string(pmap_dtype_bytes(dtype) * 8);
-    case 'u':
-      return "uint" + std::to_string(pmap_dtype_bytes(dtype) * 8);
-    default:
-      return "float" + std::to_string(pmap_dtype_bytes(dtype) * 8);
-    }
   }
 };
 
@@ -240,9 +288,9 @@ struct Birth {
 
 void pmap::rt::readInputs(const pmap_signature &signature,
                           const std::vector<std::pair<std::string, std::string>> &given, std::vector<Input> &inputs,
-                          std::vector<Problem> &problems) {
+                          std::vector<Problem> &problems, std::vector<std::string> &remarks) {
   inputs.resize((size_t)signature.parameter_count);
-  Reader(signature, problems).read(given, inputs);
+  Reader(signature, problems).read(given, inputs, remarks);
 }
 
 void pmap::rt::bindSizes(const pmap_signature &signature, const std::vector<Input> &inputs, Symbols &symbols,

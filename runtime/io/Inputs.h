@@ -15,9 +15,10 @@ struct Input {
   std::string origin; ///< `x=data/x.npy`.
 };
 
-/// Finds, reads and checks a value for every parameter leaf: names, dtypes, ranks. Adds what is wrong to `problems`.
+/// Finds, reads and checks a value for every parameter leaf: names, dtypes, ranks. Adds what is wrong to `problems`,
+/// and what is only odd to `remarks`.
 void readInputs(const pmap_signature &signature, const std::vector<std::pair<std::string, std::string>> &given,
-                std::vector<Input> &inputs, std::vector<Problem> &problems);
+                std::vector<Input> &inputs, std::vector<Problem> &problems, std::vector<std::string> &remarks);
 
 /// Gives every size symbol its value from the inputs' shapes and checks all dimensions, across inputs too.
 void bindSizes(const pmap_signature &signature, const std::vector<Input> &inputs, Symbols &symbols,

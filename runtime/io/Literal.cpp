@@ -21,7 +21,7 @@ public:
       return false;
     skip();
     if (at != text.size())
-      return wrong("expected the end, got '" + text.substr(at) + "'");
+      return wrong("expected nothing after the value, got '" + text.substr(at) + "'");
     // Below an empty list nothing says how long the inner ones would be.
     for (int64_t &size : sizes)
       size = std::max<int64_t>(size, 0);

@@ -3,6 +3,7 @@
 #include "runtime/io/Npy.h"
 #include "pmap/runtime.h"
 #include "runtime/core/Context.h"
+#include "runtime/io/ColumnOrder.h"
 #include "runtime/io/Elements.h"
 
 #include <algorithm>
@@ -153,6 +154,15 @@ std::string foreignType(const std::string &descr) {
   }
 }
 
+/// How to save what can be read of elements without a dtype.
+std::string foreignAdvice(const std::string &descr, bool structured) {
+  if (structured)
+    return "save each field by itself, as in np.save(path, array['a'])";
+  if (descr.size() > 1 && descr[1] == 'c')
+    return "save array.real and array.imag, two arrays";
+  return "dtypes are bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64: convert it with array.astype(...)";
+}
+
 void swapBytes(char *data, int64_t count, int64_t bytes) {
   for (int64_t i = 0; i < count; ++i)
     std::reverse(data + i * bytes, data + (i + 1) * bytes);
@@ -219,7 +229,7 @@ Problem pmap::rt::readNpyHeader(ByteSource &source, const std::string &subject, 
             subject,
             "the array holds " + (parser.structured ? "records" : foreignType(parser.descr)) +
                 ", which have no dtype here",
-            {"dtypes are bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"}};
+            {foreignAdvice(parser.descr, parser.structured)}};
   header.sizes = parser.sizes;
   int64_t bytes = pmap_dtype_bytes(header.dtype);
   bool overflow = parser.overflow, empty = false;
@@ -241,11 +251,7 @@ Problem pmap::rt::readNpyHeader(ByteSource &source, const std::string &subject, 
   size_t longer = 0;
   for (int64_t size : header.sizes)
     longer += size > 1;
-  if (parser.fortran && longer > 1 && !empty)
-    return {"E1024",
-            subject,
-            "the array is in Fortran order (column-major), expected C order",
-            {"save it with np.save(path, np.ascontiguousarray(array))"}};
+  header.columns = parser.fortran && longer > 1 && !empty;
   return {};
 }
 
@@ -267,6 +273,17 @@ Problem pmap::rt::readNpyData(ByteSource &source, const std::string &subject, co
   if (header.dtype == PMAP_bool)
     for (int64_t i = 0; i < header.dataBytes; ++i)
       array.data[i] = array.data[i] != 0;
+  if (header.columns) {
+    void *rows = context().host->arena->allocate(header.dataBytes);
+    if (!rows) {
+      array.release();
+      return {"E1018", subject, "not enough memory for " + typeText(header.dtype, header.sizes), {}};
+    }
+    columnsToRows(array.data, (char *)rows, header.sizes, pmap_dtype_bytes(header.dtype));
+    array.release();
+    array.owner = rows;
+    array.data = (char *)rows;
+  }
   return {};
 }
 

@@ -38,14 +38,15 @@ struct NpyHeader {
   int32_t dtype = 0;
   std::vector<int64_t> sizes;
   bool swapped = false; ///< Elements have the other byte order.
+  bool columns = false; ///< In Fortran order: the first dimension is the one whose elements are neighbours.
   int64_t dataOffset = 0, dataBytes = 0;
 };
 
-/// Reads and checks a header, before anything is allocated: damage, unknown element types, sizes that overflow, Fortran
-/// order, a file that is too short or too long.
+/// Reads and checks a header, before anything is allocated: damage, unknown element types, sizes that overflow, a file
+/// that is too short or too long.
 Problem readNpyHeader(ByteSource &source, const std::string &subject, NpyHeader &header);
 
-/// Reads what follows the header.
+/// Reads what follows the header, into row-major order.
 Problem readNpyData(ByteSource &source, const std::string &subject, const NpyHeader &header, HostArray &array);
 
 /// The bytes before the data: magic, version, header text, padded to 64.

@@ -260,7 +260,8 @@ int32_t pmap_program_main(const pmap_program *program, int32_t argc, char **argv
 
   std::vector<Input> inputs;
   Symbols symbols;
-  readInputs(signature, options.inputs, inputs, problems);
+  std::vector<std::string> remarks;
+  readInputs(signature, options.inputs, inputs, problems, remarks);
   if (problems.empty())
     bindSizes(signature, inputs, symbols, problems);
   if (!problems.empty()) {
@@ -269,6 +270,9 @@ int32_t pmap_program_main(const pmap_program *program, int32_t argc, char **argv
     pmap_rt_stop();
     return report(problems);
   }
+
+  for (const std::string &remark : remarks)
+    fprintf(stderr, "%s\n", remark.c_str());
 
   Call call(signature, inputs, symbols);
   double loaded = now();

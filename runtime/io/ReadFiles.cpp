@@ -18,6 +18,9 @@ using namespace pmap::rt;
 
 namespace {
 
+/// A pipe that nobody writes to is an error like other things that are no regular files; opening it must not wait.
+constexpr int openFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+
 /// Smaller files are read: a mapping costs more than the copy.
 constexpr int64_t mapBytes = 256 << 10;
 
@@ -44,11 +47,13 @@ struct FileSource : ByteSource {
 
 struct EntrySource : ByteSource {
   unzFile zip = nullptr;
+  bool damaged = false; ///< The compressed bytes make no sense.
 
   int64_t read(void *target, int64_t bytes) override {
     int64_t done = 0;
     while (done < bytes) {
       int got = unzReadCurrentFile(zip, (char *)target + done, (unsigned)std::min<int64_t>(bytes - done, 1 << 30));
+      damaged |= got < 0;
       if (got <= 0)
         break;
       done += got;
@@ -86,7 +91,7 @@ bool mapFile(int fd, const NpyHeader &header, int64_t fileBytes, HostArray &arra
 
 Problem pmap::rt::readNpy(const std::string &path, HostArray &array) {
   FileSource source;
-  source.fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  source.fd = open(path.c_str(), openFlags);
   if (source.fd < 0)
     return cannotRead(path, errno);
   struct stat status;
@@ -100,8 +105,8 @@ Problem pmap::rt::readNpy(const std::string &path, HostArray &array) {
   NpyHeader header;
   if (Problem problem = readNpyHeader(source, path, header))
     return problem;
-  if (header.dataBytes >= mapBytes && !header.swapped && header.dtype != PMAP_bool && header.dataOffset % 64 == 0 &&
-      mapFile(source.fd, header, status.st_size, array))
+  if (header.dataBytes >= mapBytes && !header.swapped && !header.columns && header.dtype != PMAP_bool &&
+      header.dataOffset % 64 == 0 && mapFile(source.fd, header, status.st_size, array))
     return {};
   return readNpyData(source, path, header, array);
 }
@@ -113,7 +118,8 @@ Problem pmap::rt::readBlocks(const std::string &pattern, const std::string &subj
     paths.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
   globfree(&matches);
   if (paths.empty())
-    return {"E1018", subject, "no file matches the pattern", {}};
+    return {
+        "E1018", subject, "no file matches the pattern", {"it names the .npy files that hold the blocks of the array"}};
   std::sort(paths.begin(), paths.end(),
             [](const std::string &a, const std::string &b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
   std::vector<HostArray> blocks(paths.size());
@@ -165,7 +171,7 @@ Archive::~Archive() {
 
 Problem Archive::open(const std::string &file) {
   path = file;
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = ::open(path.c_str(), openFlags);
   if (fd < 0)
     return cannotRead(path, errno);
   struct stat status;
@@ -180,7 +186,8 @@ Problem Archive::open(const std::string &file) {
   zip = unzOpen64(path.c_str());
   if (!zip)
     return {"E1026", path, "not a .npz archive: no directory of a zip file at its end", {"it may be truncated"}};
-  for (int status = unzGoToFirstFile(zip); status == UNZ_OK; status = unzGoToNextFile(zip)) {
+  int found = unzGoToFirstFile(zip);
+  for (; found == UNZ_OK; found = unzGoToNextFile(zip)) {
     char name[1024] = {};
     if (unzGetCurrentFileInfo64(zip, nullptr, name, sizeof(name) - 1, nullptr, 0, nullptr, 0) != UNZ_OK)
       return {"E1026", path, "damaged archive: its directory cannot be read", {}};
@@ -188,6 +195,8 @@ Problem Archive::open(const std::string &file) {
     if (entry.ends_with(".npy"))
       entries.push_back(entry.substr(0, entry.size() - 4));
   }
+  if (found != UNZ_END_OF_LIST_OF_FILE)
+    return {"E1026", path, "damaged archive: its directory cannot be read", {"it may be truncated"}};
   return {};
 }
 
@@ -223,6 +232,10 @@ Problem Archive::read(const std::string &name, HostArray &array) {
   Problem problem = readNpyHeader(source, subject, header);
   if (!problem)
     problem = readNpyData(source, subject, header, array);
+  if (source.damaged) {
+    array.release();
+    problem = {"E1026", subject, "damaged archive: the array cannot be decompressed", {}};
+  }
   // The checksum is compared when the entry has been read whole.
   if (unzCloseCurrentFile(zip) == UNZ_CRCERROR && !problem) {
     array.release();

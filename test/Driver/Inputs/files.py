@@ -43,8 +43,9 @@ expect(2, "error: no test's title contains 'hodls'\n", "pmapc", "test", "p.pmap"
 # Inputs.
 expect(2, "empty.npy: error: not a .npy file: the file is empty [E1020]\n", "pmapc", "run", "p.pmap", "x=empty.npy")
 expect(2, "empty.npz: error: not a .npz archive: the file is empty [E1026]\n", "pmapc", "run", "p.pmap", "x=empty.npz")
-expect(2, "x=folder: error: expected an f32, got 'folder' [E1014]\n"
-          "note: files are .npy, or .npz with the name of an array, data.npz:x\n", "pmapc", "run", "p.pmap", "x=folder")
+expect(2, "x=folder: error: expected a value or a file for f32[n], got a folder [E1018]\n"
+          "note: name a file in it, x=folder/x.npy, or the blocks of one array, x='folder/*.npy'\n", "pmapc", "run", "p.pmap",
+       "x=folder")
 os.rename("folder", "folder.npz")
 expect(2, "folder.npz: error: cannot read the file: is a directory [E1018]\n", "pmapc", "run", "p.pmap", "x=folder.npz")
 os.rename("folder.npz", "folder")
