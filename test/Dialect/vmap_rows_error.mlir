@@ -20,23 +20,3 @@ func.func @collective_of_some_rows(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %0 : tensor<4xf32>
 }
-
-// -----
-!dist = !pmap.dist<tensor<4xf32, #pmap.layout<["4"], ["i"]>>, <[["a"]]>, <["a"], [2]>>
-func.func @distributed_value_of_some_rows(%x: tensor<3x4xf32>, %k: tensor<3xi1>) {
-  pmap.vmap "i" size "3"(%x, %k) : (tensor<3x4xf32>, tensor<3xi1>) -> () {
-  ^bb0(%r: tensor<4xf32, #pmap.layout<["4"], ["i"]>>, %t: tensor<i1, #pmap.layout<[], ["i"]>>):
-    %d = pmap.move %r : tensor<4xf32, #pmap.layout<["4"], ["i"]>> to !dist
-    %c = pmap.to_bool %t : tensor<i1, #pmap.layout<[], ["i"]>>
-    // expected-error @+1 {{a value that is computed for each row of a vmap apart, and leaves as one for all of them, is not built yet [E0901]}}
-    %b = scf.if %c -> !dist {
-      scf.yield %d : !dist
-    } else {
-      scf.yield %d : !dist
-    }
-    %s:2 = pmap.to_shards %b : (!dist) -> (tensor<2xf32, #pmap.layout<["2"], ["i"]>>, tensor<2xf32, #pmap.layout<["2"], ["i"]>>)
-    pmap.print "{}" (%s#0) ["f32"] : tensor<2xf32, #pmap.layout<["2"], ["i"]>>
-    pmap.yield
-  }
-  return
-}

@@ -63,14 +63,14 @@ SmallVector<Operation *> replace(scf::WhileOp loop, SymbolNames &names) {
 
 } // namespace
 
-void pmap::countBreakLoops(SmallVectorImpl<Operation *> &ops, ArrayRef<Value> roots, SymbolNames &names) {
+bool pmap::countBreakLoops(SmallVectorImpl<Operation *> &ops, ArrayRef<Value> roots, SymbolNames &names) {
   auto isLoop = [](Operation *op) {
     return op
         ->walk([](Operation *nested) { return mayBreak(nested) ? WalkResult::interrupt() : WalkResult::advance(); })
         .wasInterrupted();
   };
   if (llvm::none_of(ops, isLoop))
-    return;
+    return false;
   Activity activity;
   for (Value root : roots)
     activity.activate(root);
@@ -103,4 +103,5 @@ void pmap::countBreakLoops(SmallVectorImpl<Operation *> &ops, ArrayRef<Value> ro
     }
   }
   ops.assign(placed.begin(), placed.end());
+  return true;
 }

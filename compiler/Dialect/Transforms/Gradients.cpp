@@ -15,10 +15,11 @@ namespace {
 LogicalResult appendGradients(GradOp op, SymbolNames &names) {
   Block &body = op.getBody().front();
   Operation *yield = body.getTerminator();
-  SmallVector<Operation *> ops =
-      llvm::map_to_vector(body.without_terminator(), [](Operation &nested) { return &nested; });
   SmallVector<Value> roots =
       llvm::map_to_vector(op.getWrt(), [&](int64_t position) -> Value { return body.getArgument(position); });
+  settleLoops(op, body, roots, names);
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(body.without_terminator(), [](Operation &nested) { return &nested; });
   prepareForward(ops, roots, names);
   markMasked(body);
   OpBuilder builder(yield);

@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Transforms/Backward.h"
 #include "compiler/Dialect/Transforms/BreakLoops.h"
 #include "compiler/Dialect/Transforms/MapResiduals.h"
+#include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSet.h"
@@ -301,6 +302,13 @@ SmallVector<Value> pmap::stackedValues(scf::ForOp loop) {
     values.push_back(gathered && isa<DistType>(gathered.getInput().getType()) ? gathered.getInput() : row.getInput());
   }
   return values;
+}
+
+void pmap::settleLoops(Operation *op, Block &body, ArrayRef<Value> roots, SymbolNames &names) {
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(body.without_terminator(), [](Operation &nested) { return &nested; });
+  if (countBreakLoops(ops, roots, names))
+    joinMaps(op);
 }
 
 void pmap::prepareForward(SmallVectorImpl<Operation *> &ops, ArrayRef<Value> roots, SymbolNames &names) {

@@ -17,6 +17,10 @@ namespace pmap {
 void prepareForward(llvm::SmallVectorImpl<mlir::Operation *> &ops, llvm::ArrayRef<mlir::Value> roots,
                     SymbolNames &names);
 
+/// Does what changes whole loops of a body of `op` before its ops are looked at: loops left by `break` are counted, and
+/// those among them that call devices become loops of the devices. Arguments of the body are the `roots`.
+void settleLoops(mlir::Operation *op, mlir::Block &body, llvm::ArrayRef<mlir::Value> roots, SymbolNames &names);
+
 /// True for an op that is dear to compute, and whose results are for the most part no larger than what they are
 /// computed from.
 bool isDear(mlir::Operation *op);

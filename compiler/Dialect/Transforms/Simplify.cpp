@@ -29,6 +29,7 @@ void populatePatterns(RewritePatternSet &patterns) {
   populatePartPatterns(patterns);
   populateRegionPatterns(patterns);
   populateMapPatterns(patterns);
+  populateLoopsInMapsPatterns(patterns);
 }
 
 struct SimplifyPass : PassWrapper<SimplifyPass, OperationPass<ModuleOp>> {
@@ -56,6 +57,18 @@ void pmap::simplify(Operation *root) {
     eliminateCommonSubExpressions(rewriter, dominance, root);
     mergeEqualCollectives(root);
   }
+}
+
+void pmap::joinMaps(Operation *root) {
+  if (!root->walk([](MapOp) { return WalkResult::interrupt(); }).wasInterrupted())
+    return;
+  RewritePatternSet patterns(root->getContext());
+  populateRegionPatterns(patterns);
+  populateMapPatterns(patterns);
+  populateLoopsInMapsPatterns(patterns);
+  FrozenRewritePatternSet frozen(std::move(patterns));
+  for (Region &region : root->getRegions())
+    (void)applyPatternsGreedily(region, frozen, GreedyRewriteConfig().enableFolding(false));
 }
 
 std::unique_ptr<Pass> pmap::createSimplifyPass() { return std::make_unique<SimplifyPass>(); }

@@ -1,9 +1,10 @@
-// A backward map that waits for nothing but its forward one becomes a part of it.
+// Maps that become one.
 //
-// What such a map keeps for the backward code (MapResiduals.h) then never leaves the devices' bodies, and values that
-// both compute are computed once: the gradient of a map is the map of a gradient. The two stay apart where the program
-// does something with the forward results before there is a cotangent.
-#include "compiler/Dialect/IR/Facts.h"
+// A map that reads what another one makes becomes a part of it, if nothing in between waits for the host: the value
+// never leaves the devices' bodies, and collectives of both can be one. A chain of maps is then differentiated as the
+// one map that it is. A backward map that waits for nothing but its forward one joins it in the same way: what the
+// forward one keeps for it (MapResiduals.h) is never stored, and the gradient of a map is the map of a gradient.
+#include "compiler/Dialect/Transforms/HostScalars.h"
 #include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "compiler/Dialect/Transforms/Symbols.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -11,91 +12,180 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace pmap;
 
 namespace {
 
-// The map whose kept blocks a backward map reads; null where it reads none, or the forward map is in another block.
-MapOp forwardOf(MapOp backward) {
-  for (auto [block, input] : llvm::zip_equal(backward.getBlocks(), backward.getInputs()))
-    if (anyPartNamed(block.getLoc(), kStoredForDerivative))
-      if (auto forward = input.getDefiningOp<MapOp>(); forward && forward->getBlock() == backward->getBlock())
-        return forward;
-  return MapOp();
+// The last map before another whose results that one reads, or scalars of them; null where there is none in its block.
+MapOp sourceOf(MapOp map) {
+  MapOp source;
+  SmallVector<Value> worklist(map.getInputs());
+  llvm::DenseSet<Operation *> seen;
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val().getDefiningOp();
+    if (!op || op->getBlock() != map->getBlock() || !seen.insert(op).second)
+      continue;
+    if (auto made = dyn_cast<MapOp>(op)) {
+      if (!source || source->isBeforeInBlock(made))
+        source = made;
+    } else if (computesScalars(op)) {
+      op->walk([&](Operation *nested) { llvm::append_range(worklist, nested->getOperands()); });
+    }
+  }
+  return source;
 }
 
-// The ops between the two that must come before the forward map if the backward one is to be a part of it; nothing
-// where they cannot: they read its results, or something is printed or checked in between.
-std::optional<SmallVector<Operation *>> opsToMove(MapOp forward, MapOp backward) {
-  for (Operation *op = forward->getNextNode(); op != backward; op = op->getNextNode())
-    if (op->walk([](Operation *nested) {
+bool prints(Operation *op) {
+  return op->walk([](PrintOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+// The ops between two maps that the second one waits for.
+struct Between {
+  llvm::SetVector<Operation *> before; // can be done before the first map
+  llvm::SetVector<Operation *> after;  // compute scalars of what the first map makes: the devices can, too
+  ScalarInputs scalars;                // what these read from elsewhere
+};
+
+// Nothing where the host has a say in between: it computes more than scalars of what the first map makes, prints, or
+// checks. Lines that both maps print would come in another order.
+std::optional<Between> between(MapOp first, MapOp second) {
+  if (first.getMesh() != second.getMesh() || (prints(first) && prints(second)))
+    return std::nullopt;
+  Block *block = first->getBlock();
+  auto within = [&](Value value) -> Operation * {
+    Operation *op = value.getDefiningOp() ? block->findAncestorOpInBlock(*value.getDefiningOp()) : nullptr;
+    return op && (op == first || first->isBeforeInBlock(op)) ? op : nullptr;
+  };
+  llvm::DenseSet<Operation *> waiting = {first};
+  for (Operation *op = first->getNextNode(); op != second; op = op->getNextNode())
+    if (op->walk([&](Operation *nested) {
+            if (llvm::any_of(nested->getOperands(), [&](Value read) { return waiting.contains(within(read)); }))
+              waiting.insert(op);
             return isa<PrintOp, AssertOp>(nested) ? WalkResult::interrupt() : WalkResult::advance();
           }).wasInterrupted())
       return std::nullopt;
-  llvm::SetVector<Operation *> ops;
-  SmallVector<Value> worklist(backward.getSizes());
-  for (auto [block, input] : llvm::zip_equal(backward.getBlocks(), backward.getInputs())) {
-    if (input.getDefiningOp() != forward)
-      worklist.push_back(input);
-    else if (!anyPartNamed(block.getLoc(), kStoredForDerivative))
+  for (Value size : second.getSizes())
+    if (waiting.contains(within(size)))
       return std::nullopt;
-  }
+
+  Between between;
+  SmallVector<Value> worklist(second.getSizes());
+  llvm::append_range(worklist, second.getInputs());
   while (!worklist.empty()) {
-    Operation *op = worklist.pop_back_val().getDefiningOp();
-    if (!op || op->getBlock() != forward->getBlock() || op->isBeforeInBlock(forward))
+    Operation *op = within(worklist.pop_back_val());
+    if (!op || op == first || !(waiting.contains(op) ? between.after : between.before).insert(op))
       continue;
-    if (op == forward || op->getNumRegions() || !isMemoryEffectFree(op))
+    if (waiting.contains(op) ? !computesScalars(op) : op->getNumRegions() || !isMemoryEffectFree(op))
       return std::nullopt;
-    if (ops.insert(op))
-      llvm::append_range(worklist, op->getOperands());
+    op->walk([&](Operation *nested) { llvm::append_range(worklist, nested->getOperands()); });
   }
-  SmallVector<Operation *> sorted(ops.begin(), ops.end());
-  llvm::sort(sorted, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  return sorted;
+  auto inOrder = [](llvm::SetVector<Operation *> &ops) {
+    SmallVector<Operation *> sorted = ops.takeVector();
+    llvm::sort(sorted, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    ops.insert(sorted.begin(), sorted.end());
+  };
+  inOrder(between.before);
+  inOrder(between.after);
+  auto isFromElsewhere = [&](Value value) {
+    Operation *op = within(value);
+    return !op || between.before.contains(op);
+  };
+  for (Operation *op : between.after)
+    if (!between.scalars.noteOperands(op, isFromElsewhere))
+      return std::nullopt;
+  return between;
 }
 
-struct JoinBackwardMap : OpRewritePattern<MapOp> {
+// The sizes of two maps that become one.
+struct JoinedSizes {
+  SmallVector<Value> operands;
+  SmallVector<SizeArgAttr> arguments;
+  SmallVector<size_t> places; ///< of those of the second map
+  Substitution substitution;  ///< for the symbols of the second map
+};
+
+// What the body yields for a result.
+Value yieldedAs(MapOp map, Value result) {
+  return map.getBody().front().getTerminator()->getOperand(cast<OpResult>(result).getResultNumber());
+}
+
+RankedTensorType substituted(Type type, const Substitution &substitution) {
+  SmallVector<Size> sizes = sizesOf(type);
+  for (Size &size : sizes)
+    size = substitute(size, substitution);
+  return withSizes(cast<RankedTensorType>(type), sizes);
+}
+
+bool entersAlike(Value a, SizeArgAttr in, Value b, SizeArgAttr as) {
+  std::optional<Size> size = polynomialOf(a);
+  return (a == b || (size && size == polynomialOf(b))) && in.getAxes() == as.getAxes() &&
+         in.getRagged() == as.getRagged();
+}
+
+// A size that enters both alike has one name, and one that is a dimension of what the first map yields is what it is
+// there. Nothing where the blocks of the two are not known to be alike then.
+std::optional<JoinedSizes> joinSizes(MapOp first, MapOp second) {
+  JoinedSizes joined{SmallVector<Value>(first.getSizes()), first.getSizeArguments(), {}, {}};
+  llvm::StringSet<> open;
+  for (auto [operand, argument] : llvm::zip_equal(second.getSizes(), second.getSizeArguments())) {
+    size_t place = 0;
+    while (place < first.getSizes().size() &&
+           !entersAlike(joined.operands[place], joined.arguments[place], operand, argument))
+      ++place;
+    StringRef symbol = argument.getSymbol().getValue();
+    if (place < first.getSizes().size()) {
+      joined.substitution[symbol] = Size::symbol(joined.arguments[place].getSymbol().getValue());
+    } else {
+      place = joined.operands.size();
+      joined.operands.push_back(operand);
+      joined.arguments.push_back(argument);
+      open.insert(symbol);
+    }
+    joined.places.push_back(place);
+  }
+  auto isOfFirst = [&](Value input) { return input.getDefiningOp() == first; };
+  for (auto [block, input] : llvm::zip_equal(second.getBlocks(), second.getInputs()))
+    if (isOfFirst(input))
+      for (auto [read, made] : llvm::zip_equal(sizesOf(block.getType()), sizesOf(yieldedAs(first, input).getType())))
+        if (std::optional<std::string> symbol = read.asSymbol(); symbol && open.erase(*symbol))
+          joined.substitution[*symbol] = made;
+  for (auto [block, input] : llvm::zip_equal(second.getBlocks(), second.getInputs()))
+    if (isOfFirst(input)) {
+      auto made = cast<RankedTensorType>(yieldedAs(first, input).getType());
+      RankedTensorType read = substituted(block.getType(), joined.substitution);
+      if (!isSubset(varyOf(made), varyOf(read)) || withVary(made, varyOf(read)) != read)
+        return std::nullopt;
+    }
+  return joined;
+}
+
+struct JoinMaps : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(MapOp backward, PatternRewriter &rewriter) const override {
-    MapOp forward = forwardOf(backward);
-    std::optional<SmallVector<Operation *>> before = forward ? opsToMove(forward, backward) : std::nullopt;
-    if (!before)
+  LogicalResult matchAndRewrite(MapOp second, PatternRewriter &rewriter) const override {
+    MapOp first = sourceOf(second);
+    std::optional<Between> waits = first ? between(first, second) : std::nullopt;
+    std::optional<JoinedSizes> sizes = waits ? joinSizes(first, second) : std::nullopt;
+    if (!sizes)
       return failure();
-
-    // The sizes of both: one that enters the two alike has one name.
-    SmallVector<Value> sizes(forward.getSizes()), inputs(forward.getInputs());
-    SmallVector<SizeArgAttr> arguments = forward.getSizeArguments();
-    SmallVector<size_t> sizeOf;
-    Renaming renaming;
-    for (auto [operand, argument] : llvm::zip_equal(backward.getSizes(), backward.getSizeArguments())) {
-      size_t place = 0;
-      while (place < sizes.size() && !entersAlike(sizes[place], arguments[place], operand, argument))
-        ++place;
-      if (place == sizes.size()) {
-        sizes.push_back(operand);
-        arguments.push_back(argument);
-      }
-      sizeOf.push_back(place);
-      renaming[argument.getSymbol().getValue()] = arguments[place].getSymbol().str();
-    }
-    for (auto [block, input] : llvm::zip_equal(backward.getBlocks(), backward.getInputs()))
-      if (input.getDefiningOp() == forward && !isSame(yieldedAs(forward, input), block, renaming))
-        return failure();
-    for (Operation *op : *before)
-      rewriter.moveOpBefore(op, forward);
-    renameSymbols(backward, renaming);
+    for (Operation *op : waits->before)
+      rewriter.moveOpBefore(op, first);
+    rewriter.setInsertionPoint(first);
+    SmallVector<Value> scalars = waits->scalars.enter(rewriter, first.getLoc(), first.getMesh());
+    substituteSymbols(second, sizes->substitution);
 
     // The inputs of both, and the results of both.
-    SmallVector<Type> blocks(ValueRange(forward.getBlocks()).getTypes());
+    SmallVector<Value> inputs(first.getInputs());
+    SmallVector<Type> blocks(ValueRange(first.getBlocks()).getTypes());
     SmallVector<Location> locations =
-        llvm::map_to_vector(forward.getBlocks(), [](Value block) { return block.getLoc(); });
-    SmallVector<std::optional<size_t>> inputOf; // nothing for what the forward map kept
-    for (auto [block, input] : llvm::zip_equal(backward.getBlocks(), backward.getInputs())) {
+        llvm::map_to_vector(first.getBlocks(), [](Value block) { return block.getLoc(); });
+    SmallVector<std::optional<size_t>> inputOf; // nothing for what the first map makes, and scalars of it
+    for (auto [block, input] : llvm::zip_equal(second.getBlocks(), second.getInputs())) {
       inputOf.emplace_back();
-      if (input.getDefiningOp() == forward)
+      if (input.getDefiningOp() == first || waits->after.contains(input.getDefiningOp()))
         continue;
       auto known = llvm::find_if(llvm::seq<size_t>(0, inputs.size()), [&](size_t place) {
         return inputs[place] == input && blocks[place] == block.getType();
@@ -107,56 +197,68 @@ struct JoinBackwardMap : OpRewritePattern<MapOp> {
       blocks.push_back(block.getType());
       locations.push_back(block.getLoc());
     }
-    SmallVector<Type> types(forward.getResultTypes());
-    llvm::append_range(types, backward.getResultTypes());
+    size_t firstScalar = inputs.size();
+    for (Value scalar : scalars) {
+      inputs.push_back(scalar);
+      blocks.push_back(cast<DistType>(scalar.getType()).getTensor());
+      locations.push_back(scalar.getLoc());
+    }
+    SmallVector<Type> types(first.getResultTypes());
+    llvm::append_range(types, second.getResultTypes());
 
-    rewriter.setInsertionPoint(forward);
-    auto joined = MapOp::create(rewriter, forward.getLoc(), types, forward.getMesh(), sizes, arguments, inputs, blocks);
+    auto joined = MapOp::create(rewriter, first.getLoc(), types, first.getMesh(), sizes->operands, sizes->arguments,
+                                inputs, blocks);
+    joined->setDiscardableAttrs(first->getDiscardableAttrDictionary());
     for (auto [block, location] : llvm::zip_equal(joined.getBlocks(), locations))
       block.setLoc(location);
     Block *body = &joined.getBody().front();
-    SmallVector<Value> entering(joined.getLocalSizes().take_front(forward.getSizes().size()));
-    llvm::append_range(entering, joined.getBlocks().take_front(forward.getInputs().size()));
-    rewriter.mergeBlocks(&forward.getBody().front(), body, entering);
+    SmallVector<Value> entering(joined.getLocalSizes().take_front(first.getSizes().size()));
+    llvm::append_range(entering, joined.getBlocks().take_front(first.getInputs().size()));
+    rewriter.mergeBlocks(&first.getBody().front(), body, entering);
     Operation *yield = body->getTerminator();
     SmallVector<Value> yielded(yield->getOperands());
     entering.clear();
-    for (size_t place : sizeOf)
+    for (size_t place : sizes->places)
       entering.push_back(joined.getLocalSizes()[place]);
-    for (auto [place, input] : llvm::zip_equal(inputOf, backward.getInputs()))
-      entering.push_back(place ? Value(joined.getBlocks()[*place]) : yielded[cast<OpResult>(input).getResultNumber()]);
+    rewriter.setInsertionPoint(yield);
+    IRMapping mapping;
+    mapping.map(first.getResults(), ValueRange(yielded));
+    waits->scalars.receive(rewriter, ValueRange(joined.getBlocks()).drop_front(firstScalar), mapping);
+    for (Operation *op : waits->after)
+      copyScalars(rewriter, op, mapping);
+    for (auto [place, input, block] : llvm::zip_equal(inputOf, second.getInputs(), second.getBlocks())) {
+      if (place) {
+        entering.push_back(joined.getBlocks()[*place]);
+        continue;
+      }
+      Value made = mapping.lookup(input);
+      Axes lacking = differenceOf(varyOf(block.getType()), varyOf(made.getType()));
+      entering.push_back(lacking.empty() ? made : WidenOp::create(rewriter, made.getLoc(), made, lacking).getResult());
+    }
     rewriter.eraseOp(yield);
-    rewriter.mergeBlocks(&backward.getBody().front(), body, entering);
+    rewriter.mergeBlocks(&second.getBody().front(), body, entering);
     yield = body->getTerminator();
     yielded.append(yield->operand_begin(), yield->operand_end());
     rewriter.modifyOpInPlace(yield, [&] { yield->setOperands(yielded); });
-    rewriter.replaceOp(backward, joined.getResults().drop_front(forward.getNumResults()));
-    rewriter.replaceOp(forward, joined.getResults().take_front(forward.getNumResults()));
+    rewriter.replaceOp(second, joined.getResults().drop_front(first.getNumResults()));
+    rewriter.replaceOp(first, joined.getResults().take_front(first.getNumResults()));
     return success();
   }
+};
 
-private:
-  // What the body yields for a result.
-  static Value yieldedAs(MapOp map, Value result) {
-    return map.getBody().front().getTerminator()->getOperand(cast<OpResult>(result).getResultNumber());
-  }
-
-  // Whether a block has the type of a value, once its symbols have their new names.
-  static bool isSame(Value value, Value block, const Renaming &renaming) {
-    auto type = cast<RankedTensorType>(block.getType());
-    SmallVector<Size> sizes = sizesOf(type);
-    for (Size &size : sizes)
-      size = size.substitute([&](StringRef symbol) -> std::optional<Size> {
-        auto name = renaming.find(symbol);
-        return name == renaming.end() ? std::nullopt : std::optional(Size::symbol(name->second));
-      });
-    return value.getType() == withSizes(type, sizes);
-  }
-
-  static bool entersAlike(Value a, SizeArgAttr in, Value b, SizeArgAttr as) {
-    std::optional<Size> size = polynomialOf(a);
-    return (a == b || (size && size == polynomialOf(b))) && in.getAxes() == as.getAxes() &&
-           in.getRagged() == as.getRagged();
+// What comes back as it was: a value that was split and is gathered, and one that is the same on every device.
+struct MoveBack : OpRewritePattern<MoveOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MoveOp op, PatternRewriter &rewriter) const override {
+    auto there = op.getInput().getDefiningOp<MoveOp>();
+    if (!there || there.getInput().getType() != op.getType())
+      return failure();
+    // A split value may have come as blocks of any size (P6); the host would cut it anew.
+    auto dist = dyn_cast<DistType>(op.getType());
+    if (dist && !dist.getSpec().isReplicated())
+      return failure();
+    rewriter.replaceOp(op, there.getInput());
+    return success();
   }
 };
 
@@ -184,5 +286,5 @@ struct ConstantInput : OpRewritePattern<MapOp> {
 } // namespace
 
 void pmap::populateMapPatterns(RewritePatternSet &patterns) {
-  patterns.add<JoinBackwardMap, ConstantInput>(patterns.getContext());
+  patterns.add<JoinMaps, MoveBack, ConstantInput>(patterns.getContext());
 }

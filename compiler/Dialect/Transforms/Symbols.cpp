@@ -8,48 +8,60 @@ using namespace pmap;
 
 namespace {
 
-StringAttr renamed(StringAttr text, const Renaming &renaming) {
+StringAttr substituted(StringAttr text, const Substitution &sizes) {
   std::optional<Size> size = Size::parse(text.getValue());
-  if (!size)
-    return text;
-  Size result = size->substitute([&](StringRef symbol) -> std::optional<Size> {
-    auto it = renaming.find(symbol);
-    return it == renaming.end() ? std::nullopt : std::optional<Size>(Size::symbol(it->second));
-  });
-  return StringAttr::get(text.getContext(), result.str());
+  return size ? StringAttr::get(text.getContext(), substitute(*size, sizes).str()) : text;
 }
 
-ArrayAttr renamed(ArrayAttr texts, const Renaming &renaming) {
+ArrayAttr substituted(ArrayAttr texts, const Substitution &sizes) {
   SmallVector<Attribute> result;
   for (StringAttr text : texts.getAsRange<StringAttr>())
-    result.push_back(renamed(text, renaming));
+    result.push_back(substituted(text, sizes));
   return ArrayAttr::get(texts.getContext(), result);
+}
+
+// The name of what binds a symbol: another one where another symbol takes its place.
+StringAttr renamed(StringAttr symbol, const Substitution &sizes) {
+  StringAttr name = substituted(symbol, sizes);
+  return Size::parse(name.getValue())->asSymbol() ? name : symbol;
 }
 
 } // namespace
 
-void pmap::renameSymbols(Operation *root, const Renaming &renaming) {
+Size pmap::substitute(const Size &size, const Substitution &sizes) {
+  return size.substitute([&](StringRef symbol) -> std::optional<Size> {
+    auto it = sizes.find(symbol);
+    return it == sizes.end() ? std::nullopt : std::optional<Size>(it->second);
+  });
+}
+
+void pmap::substituteSymbols(Operation *root, const Substitution &sizes) {
   AttrTypeReplacer replacer;
-  replacer.addReplacement([&](LayoutAttr layout) -> std::optional<std::pair<Attribute, WalkResult>> {
-    SmallVector<StringAttr> sizes;
-    for (StringAttr size : layout.getSizes())
-      sizes.push_back(renamed(size, renaming));
-    return std::make_pair(Attribute(LayoutAttr::get(layout.getContext(), sizes, layout.getVary())), WalkResult::skip());
+  // A tensor's type as a whole, since a size that becomes a number is a static dimension.
+  replacer.addReplacement([&](RankedTensorType type) -> std::optional<std::pair<Type, WalkResult>> {
+    if (!isa_and_nonnull<LayoutAttr>(type.getEncoding()))
+      return std::nullopt;
+    SmallVector<Size> result = sizesOf(type);
+    for (Size &size : result)
+      size = substitute(size, sizes);
+    return std::make_pair(Type(withSizes(type, result)), WalkResult::skip());
   });
   replacer.addReplacement([&](SizeArgAttr argument) -> std::optional<std::pair<Attribute, WalkResult>> {
-    return std::make_pair(Attribute(SizeArgAttr::get(argument.getContext(), renamed(argument.getSymbol(), renaming),
+    return std::make_pair(Attribute(SizeArgAttr::get(argument.getContext(), renamed(argument.getSymbol(), sizes),
                                                      argument.getAxes(), argument.getRagged(), argument.getLabel())),
                           WalkResult::skip());
   });
   replacer.recursivelyReplaceElementsIn(root, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
   root->walk([&](Operation *op) {
     if (auto size = dyn_cast<SizeOp>(op))
-      size.setSizeAttr(renamed(size.getSizeAttr(), renaming));
+      size.setSizeAttr(substituted(size.getSizeAttr(), sizes));
     else if (auto bind = dyn_cast<BindSizeOp>(op))
-      bind.setSymbolAttr(renamed(bind.getSymbolAttr(), renaming));
+      bind.setSymbolAttr(renamed(bind.getSymbolAttr(), sizes));
+    else if (auto vmap = dyn_cast<VmapOp>(op))
+      vmap.setSizeAttr(substituted(vmap.getSizeAttr(), sizes));
     else if (auto pad = dyn_cast<PadOp>(op)) {
-      pad.setLowAttr(renamed(pad.getLow(), renaming));
-      pad.setHighAttr(renamed(pad.getHigh(), renaming));
+      pad.setLowAttr(substituted(pad.getLow(), sizes));
+      pad.setHighAttr(substituted(pad.getHigh(), sizes));
     }
   });
 }
@@ -94,13 +106,13 @@ SymbolNames::SymbolNames(Operation *module) {
 std::string SymbolNames::fresh(StringRef base) { return (base.take_front(base.find('.')) + "." + Twine(++last)).str(); }
 
 void SymbolNames::rename(ArrayRef<Operation *> ops) {
-  Renaming renaming;
+  Substitution names;
   for (Operation *op : ops)
-    visitBoundSymbols(op, [&](StringRef symbol) { renaming[symbol] = fresh(symbol); });
-  if (renaming.empty())
+    visitBoundSymbols(op, [&](StringRef symbol) { names[symbol] = Size::symbol(fresh(symbol)); });
+  if (names.empty())
     return;
   for (Operation *op : ops)
-    renameSymbols(op, renaming);
+    substituteSymbols(op, names);
 }
 
 SmallVector<Operation *> pmap::cloneForRecomputation(Block &from, OpBuilder &builder, IRMapping &mapping,

@@ -20,9 +20,11 @@ private:
   unsigned last = 0;
 };
 
-using Renaming = llvm::StringMap<std::string>;
-/// Replaces the symbols in all types and attributes under an op.
-void renameSymbols(mlir::Operation *root, const Renaming &renaming);
+/// Sizes that take the place of symbols.
+using Substitution = llvm::StringMap<Size>;
+Size substitute(const Size &size, const Substitution &sizes);
+/// Replaces the symbols in all types and attributes of an op and under it.
+void substituteSymbols(mlir::Operation *root, const Substitution &sizes);
 
 /// What an index value outside of a map is; nothing where it has no polynomial.
 std::optional<Size> polynomialOf(mlir::Value value);

@@ -100,6 +100,8 @@ struct TransformPass : PassWrapper<TransformPass, OperationPass<ModuleOp>> {
 
   void runOnOperation() override {
     moveBeforePoints(getOperation());
+    // What is one map has one derivative: nothing of it is stored between the devices' bodies.
+    joinMaps(getOperation());
     SymbolNames names(getOperation());
     // One that fails does not keep the others from being tried, so that a user sees all of the errors at once.
     Failures failures;

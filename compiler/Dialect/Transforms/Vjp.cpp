@@ -43,6 +43,9 @@ private:
   SmallVector<UnrealizedConversionCastOp> inlineBody() {
     Location loc = op.getLoc();
     Block &body = op.getBody().front();
+    settleLoops(op, body,
+                llvm::map_to_vector(op.getWrt(), [&](int64_t position) -> Value { return body.getArgument(position); }),
+                names);
     OpBuilder builder(op);
     SmallVector<UnrealizedConversionCastOp> arguments;
     for (auto [argument, input] : llvm::zip_equal(body.getArguments(), op.getInputs())) {

@@ -25,7 +25,8 @@ bool needsOrder(Operation *root) {
 bool isRepeated(const VmapScope &scope, Operation *op, Value result) {
   if (op->getNumRegions())
     return false;
-  return isa<BindSizeOp>(op) || !isa<RankedTensorType>(result.getType()) || scope.hasVaryingSizes(result.getType());
+  return isa<BindSizeOp>(op) || !isa<RankedTensorType, DistType>(result.getType()) ||
+         scope.hasVaryingSizes(result.getType());
 }
 
 // The values of the ops that something behind the loop needs, in order.
@@ -57,9 +58,11 @@ SmallVector<Value> escapingOf(const VmapScope &scope, ArrayRef<Operation *> ops)
   return escaping;
 }
 
-// An index or a condition as a scalar array, which is how it leaves a loop.
+// An index or a condition as a scalar array, and a distributed value as a whole, which is how they leave a loop.
 Value asTensor(OpBuilder &builder, Value value) {
   Location loc = value.getLoc();
+  if (auto dist = dyn_cast<DistType>(value.getType()))
+    return MoveOp::create(builder, loc, dist.getTensor(), value);
   if (value.getType().isIndex())
     return FromIndexOp::create(builder, loc, makeScalarType(builder.getI64Type()), value, /*is_unsigned=*/false);
   if (!value.getType().isInteger(1))
@@ -79,6 +82,8 @@ Value asTensor(OpBuilder &builder, Value value) {
 RankedTensorType Batcher::escapedType(Value inner) const {
   if (auto type = dyn_cast<RankedTensorType>(inner.getType()))
     return batch.outerType(type);
+  if (isa<DistType>(inner.getType()))
+    return cast<DistType>(outerTypeOf(batch, inner.getType())).getTensor();
   Type element = inner.getType().isIndex() ? Type(builder.getI64Type()) : inner.getType();
   return makeTensorType(element, batch.size);
 }
@@ -87,6 +92,9 @@ void Batcher::mapEscaped(ArrayRef<Value> escaping, ValueRange all) {
   for (auto [inner, outer] : llvm::zip_equal(escaping, all)) {
     if (isa<RankedTensorType>(inner.getType()))
       scope.outer.map(inner, outer);
+    else if (isa<DistType>(inner.getType()))
+      scope.outer.map(inner,
+                      MoveOp::create(builder, inner.getLoc(), outerTypeOf(batch, inner.getType()), outer).getResult());
     else
       scope.carried[inner] = outer;
   }
@@ -101,15 +109,16 @@ LogicalResult Batcher::runRows(ArrayRef<Operation *> ops) {
   SmallVector<Value> escaping = escapingOf(scope, ops);
   Location loc = ops.front()->getLoc();
   for (Value value : escaping)
-    if (isa<DistType>(value.getType()) || !scope.varies(value))
+    if (!scope.varies(value))
       return mlir::emitError(value.getLoc())
              << "a value that is computed for each row of a vmap apart, and leaves as one "
                 "for all of them, is not built yet [E0901]";
   auto isPure = [](Operation *op) { return isMemoryEffectFree(op) || isa<BindSizeOp>(op); };
   if (escaping.empty() && llvm::all_of(ops, isPure))
     return success();
-  return escaping.empty() || llvm::any_of(ops, needsOrder) ? runRowsInOrder(ops, escaping, loc)
-                                                           : runRowsAtOnce(ops, escaping, loc);
+  bool inOrder = escaping.empty() || llvm::any_of(ops, needsOrder) ||
+                 llvm::any_of(escaping, [](Value value) { return isa<DistType>(value.getType()); });
+  return inOrder ? runRowsInOrder(ops, escaping, loc) : runRowsAtOnce(ops, escaping, loc);
 }
 
 LogicalResult Batcher::runRowsAtOnce(ArrayRef<Operation *> ops, ArrayRef<Value> escaping, Location loc) {
