@@ -3,8 +3,9 @@
 // Common subexpression elimination merges equal fills, and hoisting moves them out of loops. Bufferization must then
 // copy the one fill for each op that accumulates into it, which reads and writes memory where filling only writes.
 //
-// It merges destinations as well. Bufferization keeps apart what lives in them at the same time, except for arrays that
-// a distributed value looks at while no op reads them: these get a destination of their own.
+// It merges destinations as well, and moves them out of loops. Bufferization keeps apart what lives in them at the same
+// time, except for arrays that a distributed value looks at while no op reads them: these get a destination of their
+// own. So do arrays that are written part by part, since what it would do to keep those apart is to copy them.
 #include "compiler/Lower/Passes.h"
 #include "compiler/Lower/RuntimeOps.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
@@ -70,6 +71,30 @@ void ownAllocation(Value array) {
   }
 }
 
+/// Gives an array that is put together, beginning with `first`, an allocation where that is done.
+void ownParts(tensor::InsertSliceOp first) {
+  auto empty = first.getDest().getDefiningOp<tensor::EmptyOp>();
+  auto maker = first.getSource().getDefiningOp<DestinationStyleOpInterface>();
+  if (!empty || (maker && maker->getBlock() != first->getBlock()))
+    return;
+  // The place where the part is computed, if that is in the array.
+  OpOperand *place = maker ? maker.getTiedOpOperand(cast<OpResult>(first.getSource())) : nullptr;
+  auto slice = place ? place->get().getDefiningOp<tensor::ExtractSliceOp>() : nullptr;
+  bool isInside = slice && slice.getSource() == empty.getResult();
+  OpBuilder builder(isInside ? maker.getOperation() : first.getOperation());
+  Operation *own = builder.clone(*empty);
+  if (isInside) {
+    IRMapping mapping;
+    mapping.map(empty.getResult(), own->getResult(0));
+    place->set(builder.clone(*slice, mapping)->getResult(0));
+    if (slice->use_empty())
+      slice.erase();
+  }
+  first.getDestMutable().assign(own->getResult(0));
+  if (empty->use_empty())
+    empty.erase();
+}
+
 struct SplitDestinationsPass : PassWrapper<SplitDestinationsPass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitDestinationsPass)
   StringRef getArgument() const final { return "pmap-split-destinations"; }
@@ -83,6 +108,10 @@ struct SplitDestinationsPass : PassWrapper<SplitDestinationsPass, OperationPass<
     });
     for (Operation *fill : fills)
       split(fill);
+    SmallVector<tensor::InsertSliceOp> inserts;
+    getOperation().walk([&](tensor::InsertSliceOp insert) { inserts.push_back(insert); });
+    for (tensor::InsertSliceOp insert : inserts)
+      ownParts(insert);
     getOperation().walk([&](rt::CallOp call) {
       if (call.getCallee() == "pmap_rt_move_to_dist" || call.getCallee() == "pmap_rt_shards")
         for (Value input : call.getInputs())

@@ -33,6 +33,7 @@ void buildLinalgToLlvmPipeline(OpPassManager &pm, const CpuOptions &options) {
   OpPassManager &buffers = pm.nest<func::FuncOp>();
   buffers.addPass(createCanonicalizerPass());
   buffers.addPass(createCSEPass());
+  buffers.addPass(createStackInPlacePass());
 
   // Kernels: blocks of rows in parallel, vectors inside.
   pm.addPass(createLowerKernelsPass(target));

@@ -39,6 +39,10 @@ std::unique_ptr<mlir::Pass> createReuseDestinationsPass();
 /// Tensors to memrefs by one-shot bufferization, with identity layouts at function boundaries.
 std::unique_ptr<mlir::Pass> createBufferizePass();
 
+/// Lets an array that a loop carries, and stacks for the derivative, live in the stack, where each trip makes the next
+/// row; and fills of such a stack only the rows that the loop does not write.
+std::unique_ptr<mlir::Pass> createStackInPlacePass();
+
 /// Every structured op on memrefs to loops: clusters of ops share a loop over blocks of rows, blocks run in parallel
 /// (`scf.forall`), the innermost loop is a vector with a masked tail. Large contractions become calls of the runtime.
 std::unique_ptr<mlir::Pass> createLowerKernelsPass(VectorTarget target);

@@ -102,13 +102,16 @@ bool canReadPieces(linalg::GenericOp op) {
 }
 
 // The ops that read `value` element by element, through slices of it and arrays that it is a piece of; nothing where
-// something else wants it, which then needs it in memory.
-static std::optional<size_t> countReaders(Value value) {
+// something else wants it, which then needs it in memory. One that reads a single element is none of them, for it costs
+// next to nothing.
+std::optional<size_t> Readings::countReaders(Value value) {
   size_t count = 0;
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     std::optional<size_t> readers;
-    if (auto op = dyn_cast<linalg::GenericOp>(user); op && op.isDpsInput(&use) && canReadPieces(op))
+    if (elements && isa<tensor::ExtractOp>(user) && user->getBlock() == value.getParentBlock())
+      readers = 0;
+    else if (auto op = dyn_cast<linalg::GenericOp>(user); op && op.isDpsInput(&use) && canReadPieces(op))
       readers = 1;
     else if (isa<tensor::ExtractSliceOp, tensor::InsertSliceOp>(user) &&
              hasUnitSteps(cast<OffsetSizeAndStrideOpInterface>(user)))
@@ -187,7 +190,7 @@ const Reading *Readings::read(Value value, ArrayRef<Place> places) {
     return source->kind == Reading::Kind::Array && source->value == slice.getSource() ? readArray(value, places)
                                                                                       : source;
   }
-  if (auto insert = value.getDefiningOp<tensor::InsertSliceOp>(); insert && countReaders(value))
+  if (auto insert = value.getDefiningOp<tensor::InsertSliceOp>(); insert && hasUnitSteps(insert) && countReaders(value))
     if (const Reading *assembled = readAssembled(value, places))
       return assembled;
   if (auto op = value.getDefiningOp<linalg::GenericOp>(); op && isWorthComputing(op, places))
@@ -226,11 +229,10 @@ bool Readings::collectPieces(Value whole, ArrayRef<Place> places, SmallVectorImp
 
 // Whether the results of an op are better computed where they are read: by one op once, or cheaply by several.
 bool Readings::isWorthComputing(linalg::GenericOp op, ArrayRef<Place> places) {
-  if (!isElementwise(op) || op->getBlock() != root->getBlock())
+  if (!isElementwise(op) || op->getBlock() != block)
     return false;
   // One that lacks a loop of the reader would be computed for every iteration of it.
-  unsigned loops = llvm::count_if(places, [](const Place &place) { return place.loop.has_value(); });
-  if (loops < root.getNumLoops())
+  if (llvm::count_if(places, [](const Place &place) { return place.loop.has_value(); }) < loops)
     return false;
   int64_t readers = 0;
   for (Value result : op->getResults()) {
@@ -239,7 +241,7 @@ bool Readings::isWorthComputing(linalg::GenericOp op, ArrayRef<Place> places) {
       return false;
     readers += *count;
   }
-  return readers == 1 || Kernel(op).cost * readers <= mostRepeatedWork;
+  return readers <= 1 || Kernel(op).cost * readers <= mostRepeatedWork;
 }
 
 const Reading *Readings::readComputed(linalg::GenericOp op, Value value, ArrayRef<Place> places) {

@@ -68,10 +68,11 @@ bool canReadPieces(mlir::linalg::GenericOp op);
 /// Operations that the body would hold that computes a reading.
 size_t bodySize(const Reading &reading);
 
-/// Looks through the operands of one op.
+/// Looks through the operands of one op, in a block, over a number of loops.
 class Readings {
 public:
-  explicit Readings(mlir::linalg::GenericOp root) : root(root) {}
+  /// With `elements`, ops that read one element of an array read it from pieces as well.
+  Readings(mlir::Block *block, unsigned loops, bool elements) : block(block), loops(loops), elements(elements) {}
 
   /// What `value`, an operand of the op, is read from at these places.
   const Reading *read(mlir::Value value, llvm::ArrayRef<Place> places);
@@ -85,7 +86,11 @@ private:
   bool collectPieces(mlir::Value whole, llvm::ArrayRef<Place> places, llvm::SmallVectorImpl<Piece> &pieces);
   bool isWorthComputing(mlir::linalg::GenericOp op, llvm::ArrayRef<Place> places);
 
-  mlir::linalg::GenericOp root;
+  std::optional<size_t> countReaders(mlir::Value value);
+
+  mlir::Block *block;
+  unsigned loops;
+  bool elements;
   llvm::SmallVector<std::unique_ptr<Reading>> readings;
 };
 

@@ -12,6 +12,7 @@
 
 #include "compiler/Lower/Cpu/Kernel.h"
 #include "compiler/Lower/Cpu/Pieces.h"
+#include "compiler/Lower/Cpu/ReadElements.h"
 
 using namespace mlir;
 
@@ -93,7 +94,8 @@ private:
 class RegionEmitter {
 public:
   RegionEmitter(linalg::GenericOp op, ArrayRef<const Reading *> operands, ArrayRef<Range> region, OpBuilder &builder)
-      : op(op), operands(operands), region(region), builder(builder), loc(op.getLoc()) {
+      : op(op), operands(operands), region(region), builder(builder), loc(op.getLoc()),
+        elements(builder, op.getLoc(), region) {
     for (const Reading *operand : operands)
       collectInputs(*operand);
   }
@@ -129,8 +131,6 @@ public:
   }
 
 private:
-  Value add(Value a, Value b) { return builder.createOrFold<arith::AddIOp>(loc, a, b); }
-
   // Arrays that every point of the region reads become inputs.
   void collectInputs(const Reading &reading) {
     for (const Reading *operand : reading.operands)
@@ -163,109 +163,18 @@ private:
   }
 
   void emitBody(ValueRange arguments) {
-    body = builder.getInsertionBlock();
-    indices.assign(region.size(), Value());
+    elements.beginBody();
     for (auto [reading, element] : llvm::zip(inputReadings, arguments))
-      elements[reading] = element;
+      elements.know(*reading, element);
     IRMapping mapping;
     for (auto [number, operand] : llvm::enumerate(operands))
-      mapping.map(op.getBody()->getArgument(number), elementOf(*operand));
+      mapping.map(op.getBody()->getArgument(number), elements.elementOf(*operand));
     for (unsigned output = 0; output < op.getNumDpsInits(); ++output)
       mapping.map(op.getBody()->getArgument(operands.size() + output), arguments[inputs.size() + output]);
     SmallVector<Place> points;
     for (unsigned loop = 0; loop < region.size(); ++loop)
       points.push_back({loop, Linear()});
-    linalg::YieldOp::create(builder, loc, cloneBody(op, points, mapping));
-  }
-
-  // What the body of an elementwise op yields at `places`, given its inputs.
-  SmallVector<Value> cloneBody(linalg::GenericOp source, ArrayRef<Place> places, IRMapping &mapping) {
-    for (Operation &inner : source.getBody()->without_terminator())
-      if (auto index = dyn_cast<linalg::IndexOp>(inner))
-        mapping.map(index.getResult(), indexAt(places[index.getDim()], Linear()));
-      else
-        builder.clone(inner, mapping);
-    return llvm::map_to_vector(source.getBody()->getTerminator()->getOperands(),
-                               [&](Value value) { return mapping.lookupOrDefault(value); });
-  }
-
-  // The index that a point reads at along a dimension, counted from `origin`.
-  Value indexAt(const Place &place, const Linear &origin) {
-    Linear offset = place.offset - origin;
-    if (!place.loop)
-      return valueOf(builder, loc, offset);
-    return add(indexOf(*place.loop), valueOf(builder, loc, offset + linearOf(region[*place.loop].lower)));
-  }
-
-  // The index of a loop, which is asked for at the start of the body, outside of all branches.
-  Value indexOf(unsigned loop) {
-    Value &index = indices[loop];
-    if (!index) {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(body);
-      index = linalg::IndexOp::create(builder, loc, loop);
-    }
-    return index;
-  }
-
-  // The element that a point reads.
-  Value elementOf(const Reading &reading) {
-    if (Value known = elements.lookup(&reading))
-      return known;
-    Value element;
-    switch (reading.kind) {
-    case Reading::Kind::Scalar:
-      return reading.value;
-    case Reading::Kind::Array:
-      element = tensor::ExtractOp::create(
-          builder, loc, reading.value,
-          llvm::map_to_vector(reading.places, [&](const Place &place) { return indexAt(place, Linear()); }));
-      break;
-    case Reading::Kind::Computed: {
-      IRMapping mapping;
-      linalg::GenericOp source = reading.op();
-      for (auto [number, operand] : llvm::enumerate(reading.operands))
-        mapping.map(source.getBody()->getArgument(number), elementOf(*operand));
-      element = cloneBody(source, reading.places, mapping)[cast<OpResult>(reading.value).getResultNumber()];
-      break;
-    }
-    case Reading::Kind::Assembled:
-      element = elementOfFirst(reading, candidates(reading, region));
-      break;
-    }
-    return elements[&reading] = element;
-  }
-
-  // The element from the first of the candidates that holds it.
-  Value elementOfFirst(const Reading &reading, ArrayRef<const Piece *> found) {
-    const Piece &piece = *found.front();
-    if (found.size() == 1)
-      return elementOf(*piece.content);
-    Value inside = arith::ConstantIntOp::create(builder, loc, 1, 1);
-    for (unsigned dim = 0; dim < piece.offsets.size(); ++dim) {
-      auto require = [&](arith::CmpIPredicate predicate, const Linear &bound) {
-        Value holds = arith::CmpIOp::create(builder, loc, predicate, indexAt(reading.places[dim], piece.offsets[dim]),
-                                            valueOf(builder, loc, bound));
-        inside = builder.createOrFold<arith::AndIOp>(loc, inside, holds);
-      };
-      if (!isWithin(reading, piece, region, dim, /*lowerSide=*/true))
-        require(arith::CmpIPredicate::sge, Linear());
-      if (!isWithin(reading, piece, region, dim, /*lowerSide=*/false))
-        require(arith::CmpIPredicate::slt, piece.sizes[dim]);
-    }
-    auto branch =
-        scf::IfOp::create(builder, loc, getElementTypeOrSelf(reading.value.getType()), inside, /*withElseRegion=*/true);
-    // What a branch computes is not known behind it.
-    auto yieldIn = [&](Block *block, function_ref<Value()> element) {
-      OpBuilder::InsertionGuard guard(builder);
-      DenseMap<const Reading *, Value> outside = elements;
-      builder.setInsertionPointToStart(block);
-      scf::YieldOp::create(builder, loc, element());
-      elements = std::move(outside);
-    };
-    yieldIn(branch.thenBlock(), [&] { return elementOf(*piece.content); });
-    yieldIn(branch.elseBlock(), [&] { return elementOfFirst(reading, found.drop_front()); });
-    return branch.getResult(0);
+    linalg::YieldOp::create(builder, loc, elements.cloneBody(op, points, mapping));
   }
 
   linalg::GenericOp op;
@@ -276,11 +185,7 @@ private:
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
   llvm::SetVector<const Reading *> inputReadings;
-  // Of the op that is made.
-  Block *body = nullptr;
-  SmallVector<Value> indices;
-  // Per reading, its element at the current point where that is known.
-  DenseMap<const Reading *, Value> elements;
+  ElementEmitter elements;
 };
 
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -313,7 +218,8 @@ std::optional<SmallVector<OpFoldResult>> statedSizes(Value tensor) {
 class PieceReader {
 public:
   PieceReader(linalg::GenericOp op, bool inRegions)
-      : op(op), inRegions(inRegions), builder(op), loc(op.getLoc()), readings(op) {}
+      : op(op), inRegions(inRegions), builder(op), loc(op.getLoc()),
+        readings(op->getBlock(), op.getNumLoops(), /*elements=*/inRegions) {}
 
   bool run() {
     if (!canReadPieces(op) || (!inRegions && op.getNumReductionLoops() > 0) || !findSizes())
@@ -457,6 +363,24 @@ private:
   SmallVector<Value> results;
 };
 
+//===--------------------------------------------------------------------------------------------------------------===//
+// Single elements
+//===--------------------------------------------------------------------------------------------------------------===//
+
+// Reads an element of an array that was put together, or that is cheap to compute, without the array.
+bool readElement(tensor::ExtractOp extract) {
+  Readings readings(extract->getBlock(), /*loops=*/0, /*elements=*/true);
+  SmallVector<Place> places;
+  for (Value index : extract.getIndices())
+    places.push_back({std::nullopt, linearOf(index)});
+  const Reading *reading = readings.read(extract.getTensor(), places);
+  if (reading->isPlain() || bodySize(*reading) > longestBody)
+    return false;
+  OpBuilder builder(extract);
+  extract.replaceAllUsesWith(ElementEmitter(builder, extract.getLoc(), {}).elementOf(*reading));
+  return true;
+}
+
 struct ReadPiecesPass : PassWrapper<ReadPiecesPass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReadPiecesPass)
   explicit ReadPiecesPass(bool inRegions) : inRegions(inRegions) {}
@@ -467,12 +391,19 @@ struct ReadPiecesPass : PassWrapper<ReadPiecesPass, OperationPass<func::FuncOp>>
   }
 
   void runOnOperation() final {
-    SmallVector<linalg::GenericOp> ops;
-    getOperation().walk([&](linalg::GenericOp op) { ops.push_back(op); });
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      bool isElement = inRegions && isa<tensor::ExtractOp>(op) && !op->getParentOfType<linalg::LinalgOp>();
+      if (isElement || isa<linalg::GenericOp>(op))
+        ops.push_back(op);
+    });
     // Readers first: what they compute themselves then needs no op of its own.
-    for (linalg::GenericOp op : llvm::reverse(ops))
-      if (op->use_empty() || PieceReader(op, inRegions).run())
+    for (Operation *op : llvm::reverse(ops)) {
+      auto extract = dyn_cast<tensor::ExtractOp>(op);
+      if (op->use_empty() ||
+          (extract ? readElement(extract) : PieceReader(cast<linalg::GenericOp>(op), inRegions).run()))
         eraseUnused(op);
+    }
   }
 
 private:

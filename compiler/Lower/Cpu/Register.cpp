@@ -43,6 +43,7 @@ void registerCpuPasses() {
   registerPass(createGroupReadersPass);
   registerPass(createReuseDestinationsPass);
   registerPass(createBufferizePass);
+  registerPass(createStackInPlacePass);
   registerPass([] { return createLowerKernelsPass(VectorTarget{512, false}); });
   registerPass([] { return createInsertFreesPass(); });
   registerPass(createOutlineParallelPass);

@@ -140,3 +140,26 @@ func.func @sum_of_neighbours(%n: index, %x: tensor<?xf32>, %acc: tensor<f32>) ->
   } -> tensor<f32>
   return %sum : tensor<f32>
 }
+
+// One element of an array that was put together is read from its piece, where it is certain to lie there: the array is
+// never made. The element in front of the array is the margin; its first one is there only if the array is not empty.
+// CHECK-LABEL: func @elements
+// CHECK-SAME:    %[[N:.*]]: index, %[[X:.*]]: tensor<?xf32>, %[[EDGE:.*]]: f32
+// CHECK-NOT:     insert_slice
+// CHECK:         %[[IS:.*]] = arith.cmpi slt, %c0, %[[N]]
+// CHECK:         %[[FIRST:.*]] = scf.if %[[IS]]
+// CHECK:           tensor.extract %[[X]][%c0]
+// CHECK:           scf.yield %[[EDGE]]
+// CHECK:         return %[[EDGE]], %[[FIRST]]
+func.func @elements(%n: index, %x: tensor<?xf32>, %edge: f32) -> (f32, f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %more = arith.addi %n, %c2 : index
+  %empty = tensor.empty(%more) : tensor<?xf32>
+  %filled = linalg.fill ins(%edge : f32) outs(%empty : tensor<?xf32>) -> tensor<?xf32>
+  %padded = tensor.insert_slice %x into %filled[1] [%n] [1] : tensor<?xf32> into tensor<?xf32>
+  %front = tensor.extract %padded[%c0] : tensor<?xf32>
+  %first = tensor.extract %padded[%c1] : tensor<?xf32>
+  return %front, %first : f32, f32
+}
