@@ -31,23 +31,26 @@ double elementOf(const rt::HostArray &array, int64_t index) {
   }
 }
 
-/// Adds the curves of an array: of a vector one, of a matrix one per column. Returns false for any other array.
-bool addSeries(const rt::HostArray &array, const std::string &name, std::vector<PlotSeries> &series) {
-  size_t rank = array.sizes.size();
-  if ((rank != 1 && rank != 2) || rt::kindOf(array.dtype) == 'k')
-    return false;
-  int64_t columns = rank == 2 ? array.sizes[1] : 1;
-  for (int64_t column = 0; column < columns; ++column) {
-    PlotSeries &added = series.emplace_back();
-    added.name = rank == 2 ? name + "[:, " + std::to_string(column) + "]" : name;
-    for (int64_t i = 0; i < array.sizes[0]; ++i)
-      added.values.push_back(elementOf(array, i * columns + column));
-  }
-  return true;
-}
-
 /// More curves than this are no plot; a matrix with many columns is a mistake.
 constexpr size_t mostSeries = 24;
+
+/// Whether a plot of these curves would show anything. Returns an exit status.
+int checkSeries(const Plot &plot) {
+  if (plot.series.size() > mostSeries)
+    return fail("expected at most " + std::to_string(mostSeries) + " curves, got " +
+                std::to_string(plot.series.size()));
+  bool any = false, empty = true;
+  for (const PlotSeries &series : plot.series)
+    for (double value : series.values) {
+      any |= plot.shows(value);
+      empty = false;
+    }
+  if (empty)
+    return fail(plot.series.size() <= 1 ? "the array has no elements" : "the arrays have no elements");
+  if (!any)
+    return fail(plot.logarithmic ? "no element is positive and finite" : "no element is finite");
+  return 0;
+}
 
 /// Reads `x.npy`, `x.npz` or `x.npz:name`. Returns an exit status.
 int readSeries(const std::string &text, std::vector<PlotSeries> &series) {
@@ -92,6 +95,20 @@ int readSeries(const std::string &text, std::vector<PlotSeries> &series) {
 
 } // namespace
 
+bool addSeries(const rt::HostArray &array, const std::string &name, std::vector<PlotSeries> &series) {
+  size_t rank = array.sizes.size();
+  if ((rank != 1 && rank != 2) || rt::kindOf(array.dtype) == 'k')
+    return false;
+  int64_t columns = rank == 2 ? array.sizes[1] : 1;
+  for (int64_t column = 0; column < columns; ++column) {
+    PlotSeries &added = series.emplace_back();
+    added.name = rank == 2 ? name + "[:, " + std::to_string(column) + "]" : name;
+    for (int64_t i = 0; i < array.sizes[0]; ++i)
+      added.values.push_back(elementOf(array, i * columns + column));
+  }
+  return true;
+}
+
 int plotFiles(const std::vector<std::string> &arrays, const PlotOptions &options) {
   if (!options.output.empty() && !llvm::StringRef(options.output).ends_with(".svg"))
     return fail("plots are written as .svg, got '" + options.output + "'");
@@ -105,23 +122,18 @@ int plotFiles(const std::vector<std::string> &arrays, const PlotOptions &options
   pmap_rt_stop();
   if (status)
     return status;
-  if (plot.series.size() > mostSeries)
-    return fail("expected at most " + std::to_string(mostSeries) + " curves, got " +
-                std::to_string(plot.series.size()));
-  bool any = false, empty = true;
-  for (const PlotSeries &series : plot.series)
-    for (double value : series.values) {
-      any |= plot.shows(value);
-      empty = false;
-    }
-  if (empty)
-    return fail(arrays.size() == 1 ? "the array has no elements" : "the arrays have no elements");
-  if (!any)
-    return fail(plot.logarithmic ? "no element is positive and finite" : "no element is finite");
+  if (int status = checkSeries(plot))
+    return status;
   if (plot.title.empty() && plot.series.size() == 1)
     plot.title = plot.series.front().name;
   if (!options.output.empty())
     return writeOutput(options.output, plotAsSvg(plot));
+  return printPlot(plot);
+}
+
+int printPlot(const Plot &plot) {
+  if (int status = checkSeries(plot))
+    return status;
   unsigned columns = llvm::sys::Process::StandardOutColumns();
   llvm::outs() << plotAsText(plot, columns ? static_cast<int>(std::min(columns, 160u)) : 80);
   return 0;

@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+namespace pmap::rt {
+struct HostArray;
+}
+
 namespace pmap {
 
 /// One curve: its values over 0, 1, 2, … A value that is not finite is a gap.
@@ -49,6 +53,12 @@ std::string tickText(double tick);
 std::string plotAsSvg(const Plot &plot);
 /// Lines of text, at most `columns` wide.
 std::string plotAsText(const Plot &plot, int columns);
+
+/// Adds the curves of an array: of a vector one, of a matrix one per column. Returns false for any other array.
+bool addSeries(const rt::HostArray &array, const std::string &name, std::vector<PlotSeries> &series);
+
+/// Prints a plot as text. Returns the exit status.
+int printPlot(const Plot &plot);
 
 struct PlotOptions {
   std::string output, title, xLabel, yLabel;

@@ -1,19 +1,15 @@
 #include "compiler/Driver/Repl.h"
 
-#include "compiler/Driver/Doc.h"
 #include "compiler/Driver/Jit.h"
 #include "compiler/Driver/ReferenceProgram.h"
 #include "compiler/Driver/SessionValue.h"
-#include "compiler/Support/BuiltinPages.h"
 #include "compiler/Syntax/Parser.h"
 
-#include "llvm/LineEditor/LineEditor.h"
 #include "llvm/Support/Format.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <unistd.h>
 
 namespace pmap {
 namespace {
@@ -207,7 +203,7 @@ bool ReplSession::addItems(std::vector<ast::ItemPtr> added) {
   return false;
 }
 
-bool ReplSession::run(const std::string &text, ast::BlockExpr &block, bool quiet) {
+bool ReplSession::run(const std::string &text, ast::BlockExpr &block, std::vector<SessionLeaf> *value) {
   bool showsValue;
   auto program = compose(block, showsValue);
   std::unique_ptr<LoadedProgram> loaded;
@@ -239,7 +235,9 @@ bool ReplSession::run(const std::string &text, ast::BlockExpr &block, bool quiet
   std::vector<const SessionLeaf *> inputs = program->inputs;
   takeBack(*program, &block);
   if (onlyAtCompileTime())
-    llvm::errs() << "the value is a function: keep it with `let f = ...`, or call it\n";
+    llvm::errs()
+        << "the value is there only when compiling, as functions, dtypes and texts are: keep it with `let f = ...`, or "
+           "use it in an expression\n";
   report();
   if (!compiled)
     return false;
@@ -260,7 +258,9 @@ bool ReplSession::run(const std::string &text, ast::BlockExpr &block, bool quiet
     bound[index].leaves.push_back(std::move(leaf));
   }
   if (showsValue) {
-    if (!quiet && !bound.back().leaves.empty())
+    if (value)
+      *value = std::move(bound.back().leaves);
+    else if (!bound.back().leaves.empty())
       llvm::outs() << valueText(bound.back().leaves) << "\n";
     bound.pop_back();
   }
@@ -278,20 +278,20 @@ bool ReplSession::run(const std::string &text, ast::BlockExpr &block, bool quiet
       if (const auto *let = llvm::dyn_cast_or_null<ast::LetStmt>(statement.get()))
         for (const ast::Ident *name : ast::boundNames(*let->pattern))
           binding.isVar |= let->isVar && name->text == binding.name;
-    bool existed = false;
-    // An assigned `var` keeps its place when nothing after it could have captured the old value.
-    for (SessionBinding &old : bindings)
-      if (old.name == binding.name && !old.replayed) {
-        existed = true;
-        binding.isVar |= old.isVar;
-      }
-    bool anyReplay = llvm::any_of(bindings, [](const SessionBinding &old) { return old.replayed != nullptr; });
-    if (existed && !anyReplay)
-      llvm::erase_if(bindings, [&](const SessionBinding &old) { return old.name == binding.name; });
-    if (!binding.leaves.empty())
-      bindings.push_back(std::move(binding));
+    bind(std::move(binding));
   }
   return true;
+}
+
+void ReplSession::bind(SessionBinding binding) {
+  auto isOld = [&](const SessionBinding &old) { return old.name == binding.name && !old.replayed; };
+  for (const SessionBinding &old : bindings)
+    binding.isVar |= isOld(old) && old.isVar;
+  // What a function captured has to stay; without functions nothing refers to the old value.
+  if (llvm::none_of(bindings, [](const SessionBinding &old) { return old.replayed != nullptr; }))
+    llvm::erase_if(bindings, isOld);
+  if (!binding.leaves.empty())
+    bindings.push_back(std::move(binding));
 }
 
 bool ReplSession::enter(const std::string &text) {
@@ -305,9 +305,9 @@ bool ReplSession::enter(const std::string &text) {
     return true;
   }
   if (input.kind == ReplInput::Item)
-    addItems(std::move(input.module->items));
+    addDefinitions(std::move(input.module->items));
   else if (input.kind == ReplInput::Statements)
-    run(text, *input.block, /*quiet=*/false);
+    run(text, *input.block, nullptr);
   return true;
 }
 
@@ -320,7 +320,7 @@ void ReplSession::showType(const std::string &text) {
   auto module = compiler.elaborate(*program->module);
   takeBack(*program, block.get());
   if (onlyAtCompileTime()) {
-    llvm::outs() << "a function\n";
+    llvm::outs() << "there only when compiling: a function, a dtype or a text\n";
     return;
   }
   report();
@@ -356,7 +356,8 @@ void ReplSession::time(const std::string &text) {
     return;
   auto seconds = [&] {
     auto start = std::chrono::steady_clock::now();
-    bool good = run(text, *block, /*quiet=*/true);
+    std::vector<SessionLeaf> ignored;
+    bool good = run(text, *block, &ignored);
     return good ? std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() : -1.0;
   };
   double first = seconds();
@@ -367,18 +368,57 @@ void ReplSession::time(const std::string &text) {
   llvm::outs() << llvm::format("%.3f ms (%.3f ms with compilation)\n", second * 1e3, first * 1e3);
 }
 
+/// Adds what a session can use: neither tests, nor a `main`, which is the name of the session's own entry.
+bool ReplSession::addDefinitions(std::vector<ast::ItemPtr> added) {
+  bool hasTest = false, hasMain = false;
+  llvm::erase_if(added, [&](const ast::ItemPtr &item) {
+    const ast::Ident *name = ast::nameOf(*item);
+    bool isTest = item->kind == ast::ItemKind::Test, isMain = name && name->text == "main";
+    hasTest |= isTest;
+    hasMain |= isMain;
+    return isTest || isMain;
+  });
+  if (hasTest)
+    llvm::errs() << "note: tests are left out; `pmapc test FILE` runs them\n";
+  if (hasMain)
+    llvm::errs() << "note: `main` is left out; `pmapc run FILE` runs it\n";
+  return added.empty() || addItems(std::move(added));
+}
+
 bool ReplSession::load(const std::string &path) {
-  if (auto module = compiler.parse(path)) {
-    llvm::erase_if(module->items, [](const ast::ItemPtr &item) {
-      const ast::Ident *name = ast::nameOf(*item);
-      // `main` is the name of the session's own entry.
-      return item->kind == ast::ItemKind::Test || (name && name->text == "main");
-    });
-    addItems(std::move(module->items));
-    return true;
-  }
+  if (auto module = compiler.parse(path))
+    return addDefinitions(std::move(module->items)), true;
   report();
   return false;
+}
+
+void ReplSession::loadArrays(const std::string &name, const std::string &path) {
+  // Whether the name can be bound is what the parser says.
+  if (!parseBlock("let " + name + " = 0"))
+    return;
+  SessionBinding binding;
+  binding.name = name;
+  if (!readLeaves(path, name, binding.leaves))
+    return;
+  llvm::outs() << name << ": " << nestText(binding.leaves, typeTexts(binding.leaves)) << "\n";
+  bind(std::move(binding));
+}
+
+bool ReplSession::valueOf(const std::string &text, std::vector<SessionLeaf> &leaves) {
+  auto block = parseBlock(text);
+  return block && run(text, *block, &leaves);
+}
+
+void ReplSession::save(const std::string &path, const std::string &text) {
+  std::vector<SessionLeaf> leaves;
+  if (valueOf(text, leaves))
+    writeLeaves(path, leaves);
+}
+
+void ReplSession::plot(const std::string &text) {
+  std::vector<SessionLeaf> leaves;
+  if (valueOf(text, leaves))
+    plotLeaves(text, leaves);
 }
 
 std::vector<std::string> ReplSession::names() const {
@@ -389,116 +429,6 @@ std::vector<std::string> ReplSession::names() const {
   for (const SessionBinding &binding : bindings)
     list.push_back(binding.name);
   return list;
-}
-
-namespace {
-
-constexpr llvm::StringLiteral helpText =
-    R"(Type an expression to see its value, `let x = e` or `var x = e` to keep it, or a definition (fn, type, const, import).
-An entry goes on over several lines until its brackets close; an empty line ends it.
-  :type EXPR     the type of an expression
-  :ir EXPR       its operations in the pmap dialect
-  :time EXPR     how long it takes, without and with compilation
-  :devices N     run on N devices from now on
-  :load FILE     add the definitions of a file
-  :help          this text
-  :help NAME     what is written about a builtin, a module or a library function
-  :quit          end the session (also end of input)
-)";
-
-/// Completes the word before the cursor by the session's names, the commands and the builtins.
-std::vector<llvm::LineEditor::Completion> complete(const ReplSession &session, llvm::StringRef buffer,
-                                                   size_t position) {
-  llvm::StringRef before = buffer.take_front(position);
-  size_t start = before.find_last_of(" ()[]{},=+-*/@:");
-  llvm::StringRef word =
-      before.starts_with(":") ? before : before.drop_front(start == llvm::StringRef::npos ? 0 : start + 1);
-  std::vector<llvm::LineEditor::Completion> found;
-  std::vector<std::string> words = session.names();
-  for (const char *command : {":type ", ":ir ", ":time ", ":devices ", ":load ", ":help", ":quit"})
-    words.push_back(command);
-  for (const BuiltinGroup &group : builtinGroups())
-    for (const BuiltinEntry &entry : group.entries)
-      words.push_back(entry.name);
-  for (const std::string &name : words)
-    if (!word.empty() && llvm::StringRef(name).starts_with(word))
-      found.emplace_back(name.substr(word.size()), name);
-  return found;
-}
-
-/// What the session can do, or what is written about a name.
-void help(const std::string &name) {
-  std::optional<std::string> page = name.empty() ? helpText.str() : documentationOf(name);
-  if (page)
-    llvm::outs() << *page;
-  else
-    llvm::errs() << "error: " << unknownDocumentation(name) << "\n";
-}
-
-/// Runs a line that starts with a colon. False: the session ends.
-bool command(ReplSession &session, llvm::StringRef line, int threads) {
-  auto [name, rest] = line.split(' ');
-  std::string argument = rest.trim().str();
-  bool needs = name == ":type" || name == ":ir" || name == ":time" || name == ":devices" || name == ":load";
-  int devices = 0;
-  if (name == ":quit" || name == ":q" || name == ":exit")
-    return false;
-  if (name == ":help" || name == ":h")
-    help(argument);
-  else if (needs && argument.empty())
-    llvm::errs() << "error: " << name << " needs an argument; :help lists the commands\n";
-  else if (name == ":type")
-    session.showType(argument);
-  else if (name == ":ir")
-    session.showIr(argument);
-  else if (name == ":time")
-    session.time(argument);
-  else if (name == ":load")
-    session.load(argument);
-  else if (name == ":devices" && (llvm::StringRef(argument).getAsInteger(10, devices) || devices < 1))
-    llvm::errs() << "error: :devices takes a number of at least 1, got '" << argument << "'\n";
-  else if (name == ":devices")
-    pmap_rt_start(devices, threads);
-  else
-    llvm::errs() << "error: unknown command '" << name << "'; :help lists them\n";
-  return true;
-}
-
-} // namespace
-
-int runRepl(const RunOptions &options, int devices, int threads, const std::vector<std::string> &load) {
-  pmap_rt_start(devices, threads);
-  ReplSession session(options);
-  for (const std::string &path : load)
-    if (!session.load(path))
-      return 2;
-  bool isTerminal = isatty(STDIN_FILENO);
-  if (isTerminal)
-    llvm::outs() << "pmapc " PMAPC_VERSION "; :help for help\n";
-  llvm::LineEditor editor("pmapc", llvm::LineEditor::getDefaultHistoryPath("pmapc"));
-  editor.setListCompleter([&](llvm::StringRef buffer, size_t position) { return complete(session, buffer, position); });
-  std::string pending;
-  while (true) {
-    llvm::outs().flush();
-    editor.setPrompt(!isTerminal ? "" : pending.empty() ? "> " : ". ");
-    auto line = editor.readLine();
-    if (!line)
-      break;
-    if (pending.empty() && llvm::StringRef(*line).trim().starts_with(":")) {
-      if (!command(session, llvm::StringRef(*line).trim(), threads))
-        return 0;
-      continue;
-    }
-    pending += *line + "\n";
-    if (llvm::StringRef(pending).trim().empty() || session.enter(pending))
-      pending.clear();
-  }
-  // What was begun and never ended is said, not lost in silence.
-  if (!pending.empty())
-    session.enter(pending + "\n");
-  if (isTerminal)
-    llvm::outs() << "\n";
-  return 0;
 }
 
 } // namespace pmap

@@ -44,6 +44,11 @@ public:
   void time(const std::string &text);
   /// Adds the definitions of a file. False (reported) where it cannot be read or parsed.
   bool load(const std::string &path);
+  /// Binds a name to what a .npy file or .npz archive holds.
+  void loadArrays(const std::string &name, const std::string &path);
+  /// Writes the value of an expression to a .npy file or .npz archive, or draws it on the terminal.
+  void save(const std::string &path, const std::string &text);
+  void plot(const std::string &text);
   /// The names that can be completed.
   std::vector<std::string> names() const;
 
@@ -53,7 +58,12 @@ private:
   std::unique_ptr<Program> compose(ast::BlockExpr &block, bool &showsValue);
   void takeBack(Program &program, ast::BlockExpr *block);
   bool addItems(std::vector<ast::ItemPtr> added);
-  bool run(const std::string &text, ast::BlockExpr &block, bool quiet);
+  bool addDefinitions(std::vector<ast::ItemPtr> added);
+  /// Runs an entry and keeps what it binds. Its value is printed, or goes to `value` where that is given.
+  bool run(const std::string &text, ast::BlockExpr &block, std::vector<SessionLeaf> *value);
+  /// Keeps a value under its name, in place of an older one.
+  void bind(SessionBinding binding);
+  bool valueOf(const std::string &text, std::vector<SessionLeaf> &leaves);
   std::unique_ptr<ast::BlockExpr> parseBlock(const std::string &text);
   bool onlyAtCompileTime();
   void report();

@@ -115,6 +115,8 @@ static std::string openGpuRuntime() {
 int runProgram(const std::string &path, const RunOptions &options, const std::vector<std::string> &arguments) {
   if (options.target == Target::Reference)
     return runReference(path, options, arguments);
+  if (!canRunHere(options))
+    return 2;
   RunOptions chosen = options;
   if (options.target == Target::Cuda) {
     if (std::string problem = openGpuRuntime(); !problem.empty()) {
@@ -245,6 +247,8 @@ int formatFiles(const std::vector<std::string> &paths, bool inPlace, bool checkO
 
 int testFiles(const std::vector<std::string> &paths, const RunOptions &options, const std::string &filter,
               int devices) {
+  if (!canRunHere(options))
+    return 2;
   RunOptions testOptions = options;
   testOptions.compile.tests = true;
   int passed = 0, failed = 0;

@@ -19,6 +19,9 @@ struct RunOptions {
   Target target = Target::Cpu;
 };
 
+/// Whether this machine runs code for the chosen CPU; where it does not, says so.
+bool canRunHere(const RunOptions &options);
+
 /// Compiles (or finds in the cache) and runs `main` with the program's own arguments: flags and `name=value` inputs.
 int runProgram(const std::string &path, const RunOptions &options, const std::vector<std::string> &arguments);
 

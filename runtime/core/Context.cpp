@@ -1,6 +1,7 @@
 // Starting and stopping devices; allocation and launches, which need nothing but the context.
 
 #include "runtime/core/Context.h"
+#include "runtime/core/Interrupt.h"
 #include "runtime/host/Team.h"
 
 #include <algorithm>
@@ -136,6 +137,7 @@ int64_t pmap_rt_num_devices(void) { return (int64_t)context().devices.size(); }
 void *pmap_rt_alloc(int64_t bytes) { return pmap_rt_alloc_at(bytes, nullptr); }
 
 void *pmap_rt_alloc_at(int64_t bytes, const pmap_site *site) {
+  pollInterrupt();
   if (void *buffer = currentDevice().arena->allocate(bytes))
     return buffer;
   if (bytes < 0)

@@ -1,6 +1,7 @@
 // Parallel loops, and the handing of device bodies to leading threads.
 
 #include "runtime/host/Team.h"
+#include "runtime/core/Interrupt.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -221,6 +222,7 @@ bool Crew::joinWithin(double seconds) {
 }
 
 void pmap_rt_parallel_for(void (*fn)(void *closure, int64_t lo, int64_t hi), void *closure, int64_t n, int64_t grain) {
+  pollInterrupt();
   currentDevice().team->parallelFor(fn, closure, n, grain);
 }
 
