@@ -112,9 +112,39 @@ func.func @through_map(%w: tensor<f32>, %x: tensor<4xf32>) -> tensor<f32> {
   return %g : tensor<f32>
 }
 
-// P5, G3: a loop that carries a distributed value keeps it whole for each trip, and pulls distributed cotangents back.
+// A loop that calls devices is a loop of the devices, and what it keeps is a stack of blocks.
 !dist = !pmap.dist<tensor<4xf32>, #pmap.spec<[["a"]]>, #pmap.mesh<["a"], [2]>>
 !block = tensor<2xf32, #pmap.layout<["2"], ["a"]>>
+// CHECK-LABEL: func.func @loop_of_devices
+func.func @loop_of_devices(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  // CHECK-NOT: scf.for
+  // CHECK: pmap.map
+  // CHECK: scf.for {{.*}} -> (tensor<2xf32, {{.*}}, tensor<?x2xf32, #pmap.layout<["trips.1", "2"], ["a"]>>)
+  // CHECK: math.sin
+  // CHECK: scf.for {{.*}} -> (tensor<2xf32, #pmap.layout<["2"], ["a"]>>)
+  // CHECK: math.cos
+  // CHECK-NOT: scf.for
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %v, %g = pmap.grad (%x as %a : tensor<4xf32>) wrt [0] {
+    %0 = pmap.move %a : tensor<4xf32> to !dist
+    %1 = scf.for %i = %c0 to %n step %c1 iter_args(%y = %0) -> (!dist) {
+      %4 = pmap.map <["a"], [2]> sizes() [] (%y) : (!dist) -> !dist {
+      ^bb0(%b: !block):
+        %5 = math.sin %b : !block
+        pmap.yield %5 : !block
+      }
+      scf.yield %4 : !dist
+    }
+    %2 = pmap.move %1 : !dist to tensor<4xf32>
+    %3 = pmap.reduce sum %2 dims [0] : tensor<4xf32> -> tensor<f32>
+    pmap.yield %3 : tensor<f32>
+  } : tensor<f32>, tensor<4xf32>
+  return %g : tensor<4xf32>
+}
+
+// P5, G3: one whose trips wait for the host keeps a distributed value that it carries whole for each trip, and pulls
+// distributed cotangents back.
 // CHECK-LABEL: func.func @distributed_loop
 func.func @distributed_loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   // CHECK: scf.for {{.*}} -> (!pmap.dist<{{.*}}, tensor<?x4xf32
@@ -130,6 +160,8 @@ func.func @distributed_loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
         %5 = math.sin %b : !block
         pmap.yield %5 : !block
       }
+      %whole = pmap.move %4 : !dist to tensor<4xf32>
+      pmap.print "{}" (%whole) ["f32"] : tensor<4xf32>
       scf.yield %4 : !dist
     }
     %2 = pmap.move %1 : !dist to tensor<4xf32>

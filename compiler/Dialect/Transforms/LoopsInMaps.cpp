@@ -1,11 +1,11 @@
 // A loop around a map becomes a map around a loop.
 //
-// A loop that does nothing but call devices, trip after trip, with what it carries on them and with scalars, is run by
-// the devices themselves. No trip waits for the host, collectives leave the loop or become one, and what a gradient
-// reads of each trip is stacked in the body (Residuals.h), where there are stacks of blocks. Scalars that the host
-// computes in a trip, conditions too, are the same on every device: each computes them for itself.
+// A loop that does nothing but call devices, trip after trip, is run by the devices themselves. No trip waits for the
+// host, collectives leave the loop or become one, and what a gradient reads of each trip is stacked in the body
+// (Residuals.h), where there are stacks of blocks. What the host computes in a trip (HostCode.h), conditions too, each
+// device computes for itself.
 #include "compiler/Dialect/IR/PmapDialect.h"
-#include "compiler/Dialect/Transforms/HostScalars.h"
+#include "compiler/Dialect/Transforms/HostCode.h"
 #include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
@@ -59,13 +59,14 @@ struct LoopOfMap {
           map = other;
         else if (isInvariant(&op))
           invariant.insert(&op);
-        else if (!computesScalars(&op))
+        else if (!runsOnDevices(&op))
           return false;
       }
-    return map && !prints() && llvm::all_of(map.getSizes(), [&](Value size) { return isFromOutside(size); }) &&
-           llvm::all_of(map.getInputs(), [&](Value input) { return findInput(input); }) &&
-           llvm::all_of(llvm::seq(loop.inits.size()), [&](size_t place) { return findCarried(place); }) &&
-           findScalars();
+    if (!map || prints() || !llvm::all_of(map.getSizes(), [&](Value size) { return isFromOutside(size); }))
+      return false;
+    inside.emplace(map.getMesh(), map.getSizes(), map.getSizeArguments());
+    return llvm::all_of(map.getInputs(), [&](Value input) { return findInput(input); }) &&
+           llvm::all_of(llvm::seq(loop.inits.size()), [&](size_t place) { return findCarried(place); }) && findCode();
   }
 
   bool isFromOutside(Value value) const {
@@ -78,7 +79,8 @@ struct LoopOfMap {
   llvm::SetVector<Operation *> invariant;         // what is the same in every trip, and moves before the loop
   SmallVector<RankedTensorType> carried;          // the blocks of what the loop carries
   llvm::MapVector<Value, RankedTensorType> whole; // what the map reads from outside of the loop, and its block
-  ScalarInputs scalars;                           // what the host's code in the loop reads from outside
+  HostInputs others;                              // what the host's code in the loop reads from outside
+  std::optional<SizesInside> inside;
 
 private:
   // What moves before the loop is also computed where there is no trip.
@@ -109,11 +111,13 @@ private:
     return blockOf([&](Value input) { return loop.carriedAt(input) == place; });
   }
 
-  // Other inputs are carried, or scalars that were computed in the trip.
+  // Other inputs are carried, or come from the host's code in the trip.
   bool findInput(Value input) {
-    if (!isFromOutside(input))
-      return true;
-    return (whole[input] = blockOf([&](Value other) { return other == input; })) != nullptr;
+    RankedTensorType block = blockOf([&](Value other) { return other == input; });
+    if (isFromOutside(input))
+      return (whole[input] = block) != nullptr;
+    auto move = input.getDefiningOp<MoveOp>();
+    return !move || block == inside->typeOf(move.getInput().getType());
   }
 
   bool findCarried(size_t place) {
@@ -121,8 +125,8 @@ private:
     auto dist = dyn_cast<DistType>(type);
     if (!dist) {
       // An index, such as the first value of a loop left by `break`, has no block, but enters as a scalar.
-      carried.push_back(type.isIndex() ? RankedTensorType() : dyn_cast<RankedTensorType>(type));
-      return type.isIndex() || isHostScalar(type);
+      carried.push_back(isHostTensor(type) ? inside->typeOf(type) : RankedTensorType());
+      return type.isIndex() || carried.back();
     }
     if (dist.getMesh() != map.getMesh())
       return false;
@@ -144,13 +148,13 @@ private:
     if (std::optional<size_t> place = loop.carriedAt(next))
       return blockOfCarried(*place);
     if (auto move = next.getDefiningOp<MoveOp>(); move && !isFromOutside(next))
-      return cast<RankedTensorType>(move.getInput().getType());
+      return inside->typeOf(move.getInput().getType());
     return whole.lookup(next);
   }
 
-  bool findScalars() {
+  bool findCode() {
     auto note = [&](Value value) {
-      return isa<DistType>(value.getType()) || !isFromOutside(value) || scalars.note(value);
+      return isa<DistType>(value.getType()) || !isFromOutside(value) || others.note(value, *inside);
     };
     bool known = llvm::all_of(loop.next, note);
     if (auto bounded = dyn_cast<scf::ForOp>(loop.op))
@@ -161,8 +165,18 @@ private:
     for (Block *block : loop.blocks)
       for (Operation &op : block->without_terminator())
         if (&op != map && !invariant.contains(&op))
-          known &= scalars.noteOperands(&op, [&](Value value) { return isFromOutside(value); });
+          known &= others.noteOperands(&op, *inside, [&](Value value) { return isFromOutside(value); }) &&
+                   leavesAlike(dyn_cast<MoveOp>(op));
     return known;
+  }
+
+  // Whether what the host's code reads of a distributed value has the type that the code has for it.
+  bool leavesAlike(MoveOp move) {
+    if (!move || !isa<DistType>(move.getInput().getType()))
+      return true;
+    RankedTensorType type = inside->typeOf(move.getType());
+    std::optional<size_t> place = loop.carriedAt(move.getInput());
+    return type == (place ? carried[*place] : madeFor(move.getInput()));
   }
 };
 
@@ -195,7 +209,7 @@ public:
   }
 
 private:
-  // What enters: what the loop carries, what the map takes from outside, scalars.
+  // What enters: what the loop carries, what the map takes from outside, what the host's code does.
   void enter(Location loc) {
     auto add = [&](Value value, Type block, Location location) {
       inputs.push_back(value);
@@ -218,8 +232,8 @@ private:
           location = argument.getLoc();
       add(value, block, location);
     }
-    for (Value scalar : parts.scalars.enter(rewriter, loc, map.getMesh()))
-      add(scalar, cast<DistType>(scalar.getType()).getTensor(), scalar.getLoc());
+    for (Value other : parts.others.enter(rewriter, loc, map.getMesh()))
+      add(other, parts.inside->typeOf(cast<DistType>(other.getType()).getTensor()), other.getLoc());
   }
 
   void fill(Location loc) {
@@ -231,13 +245,13 @@ private:
     entered = entered.drop_front(inits.size());
     for (auto [value, block] : llvm::zip(parts.whole, entered))
       mapping.map(value.first, Value(block));
-    parts.scalars.receive(rewriter, entered.drop_front(parts.whole.size()), mapping);
+    parts.others.receive(rewriter, entered.drop_front(parts.whole.size()), mapping);
 
     Operation *made;
     if (auto bounded = dyn_cast<scf::ForOp>(loop.op)) {
-      Value lower = scalarIn(rewriter, bounded.getLowerBound(), mapping);
-      Value upper = scalarIn(rewriter, bounded.getUpperBound(), mapping);
-      Value step = scalarIn(rewriter, bounded.getStep(), mapping);
+      Value lower = valueIn(bounded.getLowerBound());
+      Value upper = valueIn(bounded.getUpperBound());
+      Value step = valueIn(bounded.getStep());
       auto inner = scf::ForOp::create(rewriter, loc, lower, upper, step, inits);
       if (!inner.getBody()->empty())
         rewriter.eraseOp(inner.getBody()->getTerminator());
@@ -251,7 +265,7 @@ private:
       Block *before = rewriter.createBlock(&inner.getBefore(), {}, ValueRange(inits).getTypes(), locations);
       IRMapping entered = mapping;
       copy(unbounded.getBeforeBody(), before);
-      Value condition = scalarIn(rewriter, unbounded.getConditionOp().getCondition(), mapping);
+      Value condition = valueIn(unbounded.getConditionOp().getCondition());
       scf::ConditionOp::create(rewriter, loc, condition, before->getArguments());
       Block *after = rewriter.createBlock(&inner.getAfter(), {}, ValueRange(inits).getTypes(), locations);
       // A constant that the condition made is not at hand here.
@@ -276,7 +290,7 @@ private:
       if (&op == map)
         copyMap();
       else
-        copyScalars(rewriter, &op, mapping);
+        copyHostCode(rewriter, &op, mapping, *parts.inside);
     }
   }
 
@@ -295,7 +309,7 @@ private:
   SmallVector<Value> nextValues() {
     SmallVector<Value> values;
     for (auto [value, block] : llvm::zip_equal(loop.next, parts.carried)) {
-      Value next = scalarIn(rewriter, value, mapping);
+      Value next = valueIn(value);
       Axes lacking = block ? differenceOf(varyOf(block), varyOf(next.getType())) : Axes();
       values.push_back(lacking.empty() ? next : WidenOp::create(rewriter, next.getLoc(), next, lacking).getResult());
     }
@@ -305,9 +319,11 @@ private:
   Value leave(Location loc, Type type, Value made) {
     if (type == made.getType())
       return made;
-    Value scalar = MoveOp::create(rewriter, loc, cast<DistType>(made.getType()).getTensor(), made);
-    return type.isIndex() ? ToIndexOp::create(rewriter, loc, type, scalar).getResult() : scalar;
+    Value whole = MoveOp::create(rewriter, loc, cast<DistType>(made.getType()).getTensor(), made);
+    return type.isIndex() ? ToIndexOp::create(rewriter, loc, type, whole).getResult() : whole;
   }
+
+  Value valueIn(Value value) { return hostValueIn(rewriter, value, mapping, *parts.inside); }
 
   RankedTensorType indexTensor() { return RankedTensorType::get({}, rewriter.getI64Type()); }
 

@@ -4,7 +4,7 @@
 // never leaves the devices' bodies, and collectives of both can be one. A chain of maps is then differentiated as the
 // one map that it is. A backward map that waits for nothing but its forward one joins it in the same way: what the
 // forward one keeps for it (MapResiduals.h) is never stored, and the gradient of a map is the map of a gradient.
-#include "compiler/Dialect/Transforms/HostScalars.h"
+#include "compiler/Dialect/Transforms/HostCode.h"
 #include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "compiler/Dialect/Transforms/Symbols.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,7 +19,8 @@ using namespace pmap;
 
 namespace {
 
-// The last map before another whose results that one reads, or scalars of them; null where there is none in its block.
+// The last map before another whose results that one reads, or what the host makes of them; null where there is none in
+// its block.
 MapOp sourceOf(MapOp map) {
   MapOp source;
   SmallVector<Value> worklist(map.getInputs());
@@ -31,7 +32,7 @@ MapOp sourceOf(MapOp map) {
     if (auto made = dyn_cast<MapOp>(op)) {
       if (!source || source->isBeforeInBlock(made))
         source = made;
-    } else if (computesScalars(op)) {
+    } else if (runsOnDevices(op)) {
       op->walk([&](Operation *nested) { llvm::append_range(worklist, nested->getOperands()); });
     }
   }
@@ -45,14 +46,14 @@ bool prints(Operation *op) {
 // The ops between two maps that the second one waits for.
 struct Between {
   llvm::SetVector<Operation *> before; // can be done before the first map
-  llvm::SetVector<Operation *> after;  // compute scalars of what the first map makes: the devices can, too
-  ScalarInputs scalars;                // what these read from elsewhere
+  llvm::SetVector<Operation *> after;  // compute from what the first map makes as the devices can, too
+  HostInputs inputs;                   // what these read from elsewhere
 };
 
-// Nothing where the host has a say in between: it computes more than scalars of what the first map makes, prints, or
-// checks. Lines that both maps print would come in another order.
-std::optional<Between> between(MapOp first, MapOp second) {
-  if (first.getMesh() != second.getMesh() || (prints(first) && prints(second)))
+// Nothing where the host has a say in between: it gathers what the first map makes, prints, or checks. Lines that both
+// maps print would come in another order.
+std::optional<Between> between(MapOp first, MapOp second, const SizesInside &inside) {
+  if (prints(first) && prints(second))
     return std::nullopt;
   Block *block = first->getBlock();
   auto within = [&](Value value) -> Operation * {
@@ -78,7 +79,7 @@ std::optional<Between> between(MapOp first, MapOp second) {
     Operation *op = within(worklist.pop_back_val());
     if (!op || op == first || !(waiting.contains(op) ? between.after : between.before).insert(op))
       continue;
-    if (waiting.contains(op) ? !computesScalars(op) : op->getNumRegions() || !isMemoryEffectFree(op))
+    if (waiting.contains(op) ? !runsOnDevices(op) : op->getNumRegions() || !isMemoryEffectFree(op))
       return std::nullopt;
     op->walk([&](Operation *nested) { llvm::append_range(worklist, nested->getOperands()); });
   }
@@ -94,7 +95,7 @@ std::optional<Between> between(MapOp first, MapOp second) {
     return !op || between.before.contains(op);
   };
   for (Operation *op : between.after)
-    if (!between.scalars.noteOperands(op, isFromElsewhere))
+    if (!between.inputs.noteOperands(op, inside, isFromElsewhere))
       return std::nullopt;
   return between;
 }
@@ -128,6 +129,8 @@ bool entersAlike(Value a, SizeArgAttr in, Value b, SizeArgAttr as) {
 // A size that enters both alike has one name, and one that is a dimension of what the first map yields is what it is
 // there. Nothing where the blocks of the two are not known to be alike then.
 std::optional<JoinedSizes> joinSizes(MapOp first, MapOp second) {
+  if (first.getMesh() != second.getMesh())
+    return std::nullopt;
   JoinedSizes joined{SmallVector<Value>(first.getSizes()), first.getSizeArguments(), {}, {}};
   llvm::StringSet<> open;
   for (auto [operand, argument] : llvm::zip_equal(second.getSizes(), second.getSizeArguments())) {
@@ -162,19 +165,36 @@ std::optional<JoinedSizes> joinSizes(MapOp first, MapOp second) {
   return joined;
 }
 
+// Whether what goes from one map to the other through the code of the host has the types that both have for it.
+bool areAlike(MapOp first, MapOp second, const Between &waits, const JoinedSizes &sizes, const SizesInside &inside) {
+  for (Operation *op : waits.after)
+    if (auto move = dyn_cast<MoveOp>(op); move && move.getInput().getDefiningOp() == first)
+      if (inside.typeOf(move.getType()) != yieldedAs(first, move.getInput()).getType())
+        return false;
+  for (auto [block, input] : llvm::zip_equal(second.getBlocks(), second.getInputs()))
+    if (waits.after.contains(input.getDefiningOp()))
+      if (inside.typeOf(cast<DistType>(input.getType()).getTensor()) !=
+          substituted(block.getType(), sizes.substitution))
+        return false;
+  return true;
+}
+
 struct JoinMaps : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(MapOp second, PatternRewriter &rewriter) const override {
     MapOp first = sourceOf(second);
-    std::optional<Between> waits = first ? between(first, second) : std::nullopt;
-    std::optional<JoinedSizes> sizes = waits ? joinSizes(first, second) : std::nullopt;
+    std::optional<JoinedSizes> sizes = first ? joinSizes(first, second) : std::nullopt;
     if (!sizes)
+      return failure();
+    SizesInside inside(first.getMesh(), sizes->operands, sizes->arguments);
+    std::optional<Between> waits = between(first, second, inside);
+    if (!waits || !areAlike(first, second, *waits, *sizes, inside))
       return failure();
     for (Operation *op : waits->before)
       rewriter.moveOpBefore(op, first);
     rewriter.setInsertionPoint(first);
-    SmallVector<Value> scalars = waits->scalars.enter(rewriter, first.getLoc(), first.getMesh());
+    SmallVector<Value> others = waits->inputs.enter(rewriter, first.getLoc(), first.getMesh());
     substituteSymbols(second, sizes->substitution);
 
     // The inputs of both, and the results of both.
@@ -182,7 +202,7 @@ struct JoinMaps : OpRewritePattern<MapOp> {
     SmallVector<Type> blocks(ValueRange(first.getBlocks()).getTypes());
     SmallVector<Location> locations =
         llvm::map_to_vector(first.getBlocks(), [](Value block) { return block.getLoc(); });
-    SmallVector<std::optional<size_t>> inputOf; // nothing for what the first map makes, and scalars of it
+    SmallVector<std::optional<size_t>> inputOf; // nothing for what the first map makes, and the host of it
     for (auto [block, input] : llvm::zip_equal(second.getBlocks(), second.getInputs())) {
       inputOf.emplace_back();
       if (input.getDefiningOp() == first || waits->after.contains(input.getDefiningOp()))
@@ -197,11 +217,11 @@ struct JoinMaps : OpRewritePattern<MapOp> {
       blocks.push_back(block.getType());
       locations.push_back(block.getLoc());
     }
-    size_t firstScalar = inputs.size();
-    for (Value scalar : scalars) {
-      inputs.push_back(scalar);
-      blocks.push_back(cast<DistType>(scalar.getType()).getTensor());
-      locations.push_back(scalar.getLoc());
+    size_t firstOther = inputs.size();
+    for (Value other : others) {
+      inputs.push_back(other);
+      blocks.push_back(inside.typeOf(cast<DistType>(other.getType()).getTensor()));
+      locations.push_back(other.getLoc());
     }
     SmallVector<Type> types(first.getResultTypes());
     llvm::append_range(types, second.getResultTypes());
@@ -223,9 +243,9 @@ struct JoinMaps : OpRewritePattern<MapOp> {
     rewriter.setInsertionPoint(yield);
     IRMapping mapping;
     mapping.map(first.getResults(), ValueRange(yielded));
-    waits->scalars.receive(rewriter, ValueRange(joined.getBlocks()).drop_front(firstScalar), mapping);
+    waits->inputs.receive(rewriter, ValueRange(joined.getBlocks()).drop_front(firstOther), mapping);
     for (Operation *op : waits->after)
-      copyScalars(rewriter, op, mapping);
+      copyHostCode(rewriter, op, mapping, inside);
     for (auto [place, input, block] : llvm::zip_equal(inputOf, second.getInputs(), second.getBlocks())) {
       if (place) {
         entering.push_back(joined.getBlocks()[*place]);
@@ -246,16 +266,19 @@ struct JoinMaps : OpRewritePattern<MapOp> {
   }
 };
 
-// What comes back as it was: a value that was split and is gathered, and one that is the same on every device.
+// What is the same on every device comes back as it was. What is split does not: it may have come as blocks of any size
+// (P6), which the host would cut anew, and a program that splits and gathers means it.
 struct MoveBack : OpRewritePattern<MoveOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MoveOp op, PatternRewriter &rewriter) const override {
     auto there = op.getInput().getDefiningOp<MoveOp>();
     if (!there || there.getInput().getType() != op.getType())
       return failure();
-    // A split value may have come as blocks of any size (P6); the host would cut it anew.
-    auto dist = dyn_cast<DistType>(op.getType());
-    if (dist && !dist.getSpec().isReplicated())
+    auto isSplit = [](Type type) {
+      auto dist = dyn_cast<DistType>(type);
+      return dist && !dist.getSpec().isReplicated();
+    };
+    if (isSplit(op.getType()) || isSplit(there.getType()))
       return failure();
     rewriter.replaceOp(op, there.getInput());
     return success();
