@@ -370,8 +370,6 @@ public:
   Value index(const Value &base, llvm::ArrayRef<ast::Subscript> subscripts, SourceRange range);
   Value updateIndex(const Value &base, llvm::ArrayRef<ast::Subscript> subscripts, const Value &update,
                     SourceRange range);
-  Value updateRows(const Value &base, const Value &made, llvm::ArrayRef<ast::Subscript> subscripts, unsigned dim,
-                   const Value &indices, const Value &update, SourceRange range);
   /// `x[i]` for one index along dimension 0, proved or checked.
   Value row(const Value &base, const Size &position, SourceRange range);
   Value indexTuple(const TupleValue &tuple, llvm::ArrayRef<ast::Subscript> subscripts, SourceRange range);

@@ -6,123 +6,176 @@ using namespace llvm;
 
 namespace pmap::sema {
 
-/// `x[ids, :] = rows`: one row after the other, so that of repeated indices the last wins, as in NumPy. Only whole
-/// dimensions may stand beside the array of indices.
-Value Elaborator::updateRows(const Value &base, const Value &made, ArrayRef<ast::Subscript> subscripts, unsigned dim,
-                             const Value &indices, const Value &update, SourceRange range) {
-  unsigned positions = count_if(subscripts, [](const ast::Subscript &s) { return s.kind == ast::Subscript::At; });
-  bool othersWhole = all_of(subscripts, [](const ast::Subscript &s) {
-    return s.kind == ast::Subscript::At || s.kind == ast::Subscript::Ellipsis ||
-           (s.kind == ast::Subscript::Slice && !s.lower && !s.upper && !s.stride);
-  });
-  if (positions != 1 || !othersWhole)
-    return error(Code::E0901, range,
-                 "an assignment by an integer array together with other indices is not compiled yet: expected whole "
-                 "dimensions beside it");
-  const auto *array = made.as<ArrayValue>();
-  const auto *ids = indices.as<ArrayValue>();
-  SmallVector<Size> sizes = sizesOf(made), idSizes = sizesOf(indices);
-  if (idSizes.size() != 1)
-    return error(Code::E0901, range,
-                 "an assignment by an integer array of rank " + Twine(idSizes.size()) +
-                     " is not compiled yet: expected a vector of indices");
-  std::optional<DType> given = dtypeOf(update);
-  if (given && *given != array->dtype)
-    return error(Code::E0604, update.range(),
-                 "'" + sourceText(range) + "': expected " + dtypeName(array->dtype) + ", got " + render(update))
-        .fix(update.range(), dtypeName(array->dtype) + "(" + update.range().text() + ")");
-  Value rows = materialize(update, array->dtype);
-  if (rows.isError())
-    return rows;
-  SmallVector<Size> wanted(sizes);
-  wanted[dim] = idSizes[0];
-  SmallVector<Size> mine = sizesOf(rows);
-  bool fits = mine.size() <= wanted.size();
-  for (size_t i = 0; fits && i < mine.size(); ++i)
-    fits = mine[i] == wanted[wanted.size() - mine.size() + i] || mine[i].isConstant(1);
-  if (!fits)
-    return error(Code::E0402, update.range(),
-                 "'" + sourceText(range) + "': expected " + renderArray(array->dtype, wanted) + ", got " +
-                     render(rows));
-  mlir::Location at = loc(range);
-  VarySet vary = unionOf(unionOf(varyOf(made), varyOf(indices)), varyOf(rows));
-  mlir::Value x = widen(array->ssa, vary), index = widen(ids->ssa, vary);
-  mlir::Value u = broadcastTo(widen(rows.as<ArrayValue>()->ssa, vary), wanted, range);
-  mlir::Value zero = indexOf(Size(0), range), one = mlir::arith::ConstantIndexOp::create(builder, at, 1);
-  auto loop = mlir::scf::ForOp::create(builder, at, zero, indexOf(idSizes[0], range), one, mlir::ValueRange{x});
-  inBlock(loop.getBody(), [&] {
-    mlir::Value k = loop.getInductionVar();
-    mlir::Value id = ExtractOp::create(builder, at, index, mlir::ValueRange{k});
-    mlir::Value position = ToIndexOp::create(builder, at, builder.getIndexType(), id, isUnsigned(ids->dtype));
-    position = checkedIndex(*this, position, sizes[dim], dim, range);
-    SmallVector<mlir::Value> from(sizes.size(), zero), to(sizes.size(), zero);
-    from[dim] = k;
-    to[dim] = position;
-    SmallVector<Size> rowSizes(sizes);
-    rowSizes[dim] = Size(1);
-    mlir::Value row = SliceOp::create(builder, at, tensorType(array->dtype, rowSizes, vary), u, from, true);
-    mlir::Value next = UpdateSliceOp::create(builder, at, loop.getRegionIterArg(0), row, to, /*inBounds=*/true);
-    mlir::scf::YieldOp::create(builder, at, next);
-  });
-  return Value::array(loop.getResult(0), array->dtype, base.range());
+/// What is assigned to a part of `shown` sizes: of the array's dtype, and of a shape that broadcasts to the part, which
+/// never stretches.
+static Value fitted(Elaborator &e, const Value &made, const Value &update, ArrayRef<Size> shown, SourceRange range) {
+  DType dtype = made.as<ArrayValue>()->dtype;
+  if (!e.isArrayLike(update))
+    return e.error(Code::E0303, update.range(), "expected an array to assign, got " + describeKind(update));
+  std::optional<DType> given = e.dtypeOf(update);
+  if (given && *given != dtype) {
+    Report report =
+        e.error(Code::E0604, update.range(),
+                "'" + e.sourceText(range) + "': expected " + e.renderArray(dtype, shown) + ", got " + e.render(update));
+    e.noteDType(report, made);
+    e.noteDType(report, update);
+    if (update.range().isValid())
+      report.fix(update.range(), dtypeName(dtype) + "(" + update.range().text() + ")");
+    return report;
+  }
+  Value part = e.materialize(update, dtype);
+  if (part.isError())
+    return part;
+  SmallVector<Size> sizes = e.sizesOf(part);
+  bool fits = sizes.size() <= shown.size();
+  for (size_t i = 0; fits && i < sizes.size(); ++i)
+    fits = sizes[i] == shown[shown.size() - sizes.size() + i] || sizes[i].isConstant(1);
+  if (fits)
+    return part;
+  Report report =
+      e.error(Code::E0402, update.range(),
+              "'" + e.sourceText(range) + "': expected " + e.renderArray(dtype, shown) + ", got " + e.render(part));
+  for (ArrayRef<Size> list : {shown, ArrayRef<Size>(sizes)})
+    for (const Size &size : list)
+      e.noteBirths(report, size);
+  return report;
 }
 
-/// `x[ids, j] = u`, an array of indices beside others: of the part that the others take, which has the array's rank,
-/// with the dimension of the indices whole, the rows are updated; then the part goes back.
-static Value updateRowsOfPart(Elaborator &e, const Value &base, const Value &made, ArrayRef<ast::Subscript> subscripts,
-                              const Plan &plan, unsigned dim, const Value &update, SourceRange range) {
-  const auto *array = made.as<ArrayValue>();
-  SmallVector<Size> sizes = e.sizesOf(made), partSizes, rowSizes, shown;
-  SmallVector<int64_t> reversed;
-  for (auto [i, d] : enumerate(plan.dimensions)) {
-    if (d.kind == Dimension::Gather && i != dim)
-      return e.error(Code::E0901, range, "an assignment by several integer arrays is not compiled yet: expected one");
-    partSizes.push_back(i == dim ? sizes[i] : d.size);
-    rowSizes.push_back(i == dim ? e.sizesOf(d.indices)[0] : d.size);
-    if (d.reversed)
-      reversed.push_back(i);
+/// The part of an array that a plan's single places and slices take; gathered dimensions are whole.
+struct Part {
+  Elaborator &e;
+  const Plan &plan;
+  SourceRange range;
+  SmallVector<int64_t> reversed, strides;
+  SmallVector<mlir::Value> offsets;
+  bool inBounds = true;
+
+  Part(Elaborator &e, const Plan &plan, SourceRange range) : e(e), plan(plan), range(range) {
+    for (auto [i, d] : enumerate(plan.dimensions))
+      if (d.reversed)
+        reversed.push_back(i);
+    rectangle(e, plan, range, offsets, strides, inBounds);
   }
-  for (int i : plan.result)
-    shown.push_back(i < 0 ? Size(1) : rowSizes[i]);
-  Value rows = e.isArrayLike(update) ? e.materialize(update, array->dtype) : update;
+
+  bool isWhole() const {
+    return all_of(plan.dimensions,
+                  [](const Dimension &d) { return d.kind == Dimension::Whole || d.kind == Dimension::Gather; });
+  }
+  mlir::Value reverse(mlir::Value x) const {
+    return reversed.empty() ? x : ReverseOp::create(e.builder, e.loc(range), x.getType(), x, reversed).getResult();
+  }
+  mlir::Value put(mlir::Value x, mlir::Value u) const {
+    return reverse(UpdateSliceOp::create(e.builder, e.loc(range), reverse(x), u, offsets, strides, inBounds));
+  }
+  mlir::Value take(mlir::Value x, mlir::RankedTensorType type) const {
+    mlir::UnitAttr proved = inBounds ? e.builder.getUnitAttr() : mlir::UnitAttr();
+    return SliceOp::create(e.builder, e.loc(range), type, reverse(x), offsets, e.builder.getDenseI64ArrayAttr(strides),
+                           proved);
+  }
+};
+
+/// Runs `body` with the index of every point of a shape, in row-major order; what it gives is carried on.
+static mlir::Value forPoints(Elaborator &e, ArrayRef<Size> shape, mlir::Value carried, SourceRange range,
+                             SmallVectorImpl<mlir::Value> &point, function_ref<mlir::Value(mlir::Value)> body) {
+  if (shape.empty())
+    return body(carried);
+  mlir::Location at = e.loc(range);
+  mlir::Value zero = e.indexOf(Size(0), range), one = mlir::arith::ConstantIndexOp::create(e.builder, at, 1);
+  auto loop = mlir::scf::ForOp::create(e.builder, at, zero, e.indexOf(shape.front(), range), one, carried);
+  e.inBlock(loop.getBody(), [&] {
+    point.push_back(loop.getInductionVar());
+    mlir::Value next = forPoints(e, shape.drop_front(), loop.getRegionIterArg(0), range, point, body);
+    mlir::scf::YieldOp::create(e.builder, at, next);
+    point.pop_back();
+  });
+  return loop.getResult(0);
+}
+
+/// `x[i, j] = u` with integer arrays assigns the points (i[k], j[k]), as reading them picks them (Indexing.cpp): one
+/// after the other, so that of a point that comes twice the last one wins, as in NumPy.
+static Value assignPoints(Elaborator &e, const Value &base, const Value &made, const Plan &plan, const Value &update,
+                          SourceRange range) {
+  const auto *array = made.as<ArrayValue>();
+  SmallVector<Size> sizes = e.sizesOf(made);
+  SmallVector<Value> indices;
+  SmallVector<unsigned> gathered;
+  for (auto [dim, d] : enumerate(plan.dimensions))
+    if (d.kind == Dimension::Gather) {
+      indices.push_back(d.indices);
+      gathered.push_back(dim);
+    }
+  if (!e.unifyForElementwise(indices, range, "an index of several arrays", /*keepDTypes=*/true))
+    return Value::error();
+  SmallVector<Size> points = e.sizesOf(indices.front());
+  bool neighbours = gathered.back() - gathered.front() + 1 == gathered.size();
+
+  // What is assigned, as it is written (`shown`), and with a dimension for every place that an index takes away: the
+  // points where the first array of indices stands, or in front. `row` is what one point gets.
+  SmallVector<Size> shown, laid, partSizes, rowSizes, laidRow;
+  size_t firstPoint = 0;
+  auto layPoints = [&] {
+    firstPoint = laid.size();
+    append_range(laid, points);
+    laidRow.append(points.size(), Size(1));
+  };
+  if (!neighbours) {
+    append_range(shown, points);
+    layPoints();
+  }
+  for (auto [dim, d] : enumerate(plan.dimensions)) {
+    bool isGather = d.kind == Dimension::Gather;
+    partSizes.push_back(isGather ? sizes[dim] : d.size);
+    rowSizes.push_back(isGather ? Size(1) : d.size);
+    if (!isGather) {
+      laid.push_back(d.size);
+      laidRow.push_back(d.size);
+    } else if (neighbours && dim == gathered.front()) {
+      layPoints();
+    }
+  }
+  for (int dim : plan.result) {
+    if (dim < 0)
+      shown.push_back(Size(1));
+    else if (plan.dimensions[dim].kind != Dimension::Gather)
+      shown.push_back(plan.dimensions[dim].size);
+    else if (neighbours && static_cast<unsigned>(dim) == gathered.front())
+      append_range(shown, points);
+  }
+  Value rows = fitted(e, made, update, shown, range);
   const auto *data = rows.as<ArrayValue>();
-  SmallVector<Size> mine = data ? e.sizesOf(rows) : SmallVector<Size>();
-  bool fits = data && data->dtype == array->dtype && mine.size() <= shown.size();
-  for (size_t i = 0; fits && i < mine.size(); ++i)
-    fits = mine[i] == shown[shown.size() - mine.size() + i] || mine[i].isConstant(1);
-  if (!fits)
-    return rows.isError() ? rows
-                          : e.error(Code::E0402, update.range(),
-                                    "'" + e.sourceText(range) + "': expected " + e.renderArray(array->dtype, shown) +
-                                        ", got " + (data ? e.render(rows) : describeKind(update)));
+  if (!data)
+    return rows;
+
   mlir::Location at = e.loc(range);
   VarySet vary = unionOf(unionOf(e.varyOf(made), plan.vary), e.varyOf(rows));
+  for (const Value &index : indices)
+    vary = unionOf(vary, e.varyOf(index));
+  auto typeOf = [&](ArrayRef<Size> shape) { return e.tensorType(array->dtype, shape, vary); };
   mlir::Value u = e.broadcastTo(e.widen(data->ssa, vary), shown, update.range());
-  auto rowsType = e.tensorType(array->dtype, rowSizes, vary), partType = e.tensorType(array->dtype, partSizes, vary);
-  if (u.getType() != rowsType)
-    u = ReshapeOp::create(e.builder, at, rowsType, u);
-  mlir::Value x = e.widen(array->ssa, vary);
-  if (!reversed.empty())
-    x = ReverseOp::create(e.builder, at, x.getType(), x, reversed);
-  SmallVector<mlir::Value> offsets;
-  SmallVector<int64_t> strides;
-  bool inBounds;
-  rectangle(e, plan, range, offsets, strides, inBounds);
-  mlir::UnitAttr proved = inBounds ? e.builder.getUnitAttr() : mlir::UnitAttr();
-  mlir::Value part =
-      SliceOp::create(e.builder, at, partType, x, offsets, e.builder.getDenseI64ArrayAttr(strides), proved);
-  // Of the part, all dimensions beside that of the indices are whole.
-  const ast::Subscript *one = find_if(subscripts, [](const ast::Subscript &s) { return s.kind == ast::Subscript::At; });
-  Value updated = e.updateRows(base, Value::array(part, array->dtype, made.range()), ArrayRef<ast::Subscript>(one, 1),
-                               dim, plan.dimensions[dim].indices, Value::array(u, array->dtype, update.range()), range);
-  const auto *result = updated.as<ArrayValue>();
-  if (!result)
-    return updated;
-  VarySet all = unionOf(vary, e.varyOf(updated));
-  x = UpdateSliceOp::create(e.builder, at, e.widen(x, all), e.widen(result->ssa, all), offsets, strides, inBounds);
-  if (!reversed.empty())
-    x = ReverseOp::create(e.builder, at, x.getType(), x, reversed);
-  return Value::array(x, array->dtype, base.range());
+  if (u.getType() != typeOf(laid))
+    u = ReshapeOp::create(e.builder, at, typeOf(laid), u);
+  SmallVector<mlir::Value> positions;
+  for (const Value &index : indices)
+    positions.push_back(e.widen(index.as<ArrayValue>()->ssa, vary));
+  mlir::Value x = e.widen(array->ssa, vary), zero = e.indexOf(Size(0), range);
+  Part part(e, plan, range);
+  mlir::Value updated = part.isWhole() ? x : part.take(x, typeOf(partSizes));
+  SmallVector<mlir::Value> point;
+  updated = forPoints(e, points, updated, range, point, [&](mlir::Value carried) -> mlir::Value {
+    SmallVector<mlir::Value> from(laid.size(), zero), to(partSizes.size(), zero);
+    std::copy(point.begin(), point.end(), from.begin() + firstPoint);
+    for (auto [position, index, dim] : zip(positions, indices, gathered)) {
+      mlir::Value one = ExtractOp::create(e.builder, at, position, point);
+      bool isUnsignedIndex = isUnsigned(index.as<ArrayValue>()->dtype);
+      one = ToIndexOp::create(e.builder, at, e.builder.getIndexType(), one, isUnsignedIndex);
+      to[dim] = checkedIndex(e, one, sizes[dim], dim, range);
+    }
+    mlir::Value row = SliceOp::create(e.builder, at, typeOf(laidRow), u, from, /*inBounds=*/true);
+    if (row.getType() != typeOf(rowSizes))
+      row = ReshapeOp::create(e.builder, at, typeOf(rowSizes), row);
+    return UpdateSliceOp::create(e.builder, at, carried, row, to, /*inBounds=*/true);
+  });
+  return Value::array(part.isWhole() ? updated : part.put(x, updated), array->dtype, base.range());
 }
 
 /// `x[mask] = v` is where(mask, v, x): every element that the mask picks becomes v.
@@ -180,74 +233,23 @@ Value Elaborator::updateIndex(const Value &base, ArrayRef<ast::Subscript> subscr
   std::optional<Plan> plan = resolver.plan(subscripts, render(made));
   if (!plan)
     return Value::error();
-  SmallVector<Size> partSizes, shownSizes;
-  for (auto [dim, d] : enumerate(plan->dimensions)) {
-    if (d.kind == Dimension::Gather) {
-      bool alone = !is_contained(plan->result, -1) && all_of(enumerate(plan->dimensions), [dim = dim](auto other) {
-        return other.index() == dim || other.value().kind == Dimension::Whole;
-      });
-      // A matrix of indices is reported there.
-      return alone || rankOf(d.indices) != 1
-                 ? updateRows(base, made, subscripts, dim, d.indices, update, range)
-                 : updateRowsOfPart(*this, base, made, subscripts, *plan, dim, update, range);
-    }
+  if (any_of(plan->dimensions, [](const Dimension &d) { return d.kind == Dimension::Gather; }))
+    return assignPoints(*this, base, made, *plan, update, range);
+  SmallVector<Size> partSizes, shown;
+  for (const Dimension &d : plan->dimensions)
     partSizes.push_back(d.size);
-  }
   for (int dim : plan->result)
-    shownSizes.push_back(dim < 0 ? Size(1) : plan->dimensions[dim].size);
-
-  std::optional<DType> given = dtypeOf(update);
-  if (!isArrayLike(update))
-    return error(Code::E0303, update.range(), "expected an array to assign, got " + describeKind(update));
-  if (given && *given != array->dtype) {
-    Report report = error(Code::E0604, update.range(),
-                          "'" + sourceText(range) + "': expected " + renderArray(array->dtype, shownSizes) + ", got " +
-                              render(update));
-    noteDType(report, made);
-    noteDType(report, update);
-    if (update.range().isValid())
-      report.fix(update.range(), dtypeName(array->dtype) + "(" + update.range().text() + ")");
-    return report;
-  }
-  Value part = materialize(update, array->dtype);
-  if (part.isError())
-    return part;
-  // The update broadcasts to the part, which never stretches.
-  SmallVector<Size> updateSizes = sizesOf(part);
-  bool fits = updateSizes.size() <= shownSizes.size();
-  size_t shift = fits ? shownSizes.size() - updateSizes.size() : 0;
-  for (size_t i = 0; fits && i < updateSizes.size(); ++i)
-    fits = updateSizes[i] == shownSizes[shift + i] || updateSizes[i].isConstant(1);
-  if (!fits) {
-    Report report = error(Code::E0402, update.range(),
-                          "'" + sourceText(range) + "': expected " + renderArray(array->dtype, shownSizes) + ", got " +
-                              render(part));
-    for (ArrayRef<Size> list : {ArrayRef<Size>(shownSizes), ArrayRef<Size>(updateSizes)})
-      for (const Size &size : list)
-        noteBirths(report, size);
-    return report;
-  }
-  mlir::Location at = loc(range);
-  VarySet vary = unionOf(unionOf(varyOf(made), plan->vary), varyOf(part));
-  mlir::Value u = broadcastTo(widen(part.as<ArrayValue>()->ssa, vary), shownSizes, update.range());
+    shown.push_back(dim < 0 ? Size(1) : plan->dimensions[dim].size);
+  Value value = fitted(*this, made, update, shown, range);
+  const auto *data = value.as<ArrayValue>();
+  if (!data)
+    return value;
+  VarySet vary = unionOf(unionOf(varyOf(made), plan->vary), varyOf(value));
+  mlir::Value u = broadcastTo(widen(data->ssa, vary), shown, update.range());
   auto partType = tensorType(array->dtype, partSizes, vary);
   if (u.getType() != partType)
-    u = ReshapeOp::create(builder, at, partType, u);
-  mlir::Value x = widen(array->ssa, vary);
-  SmallVector<int64_t> reversed;
-  for (auto [i, d] : enumerate(plan->dimensions))
-    if (d.reversed)
-      reversed.push_back(i);
-  if (!reversed.empty())
-    x = ReverseOp::create(builder, at, x.getType(), x, reversed);
-  SmallVector<mlir::Value> offsets;
-  SmallVector<int64_t> strides;
-  bool inBounds;
-  rectangle(*this, *plan, range, offsets, strides, inBounds);
-  x = UpdateSliceOp::create(builder, at, x, u, offsets, strides, inBounds);
-  if (!reversed.empty())
-    x = ReverseOp::create(builder, at, x.getType(), x, reversed);
-  return Value::array(x, array->dtype, base.range());
+    u = ReshapeOp::create(builder, loc(range), partType, u);
+  return Value::array(Part(*this, *plan, range).put(widen(array->ssa, vary), u), array->dtype, base.range());
 }
 
 } // namespace pmap::sema
