@@ -38,6 +38,8 @@ CASES = {
     "sort_vector": lambda: {"x": normal(1000000)},
     "argsort_rows": lambda: {"x": normal(1000, 1000)},
     "sort_columns_i32": lambda: {"x": integers(1000, 1000, below=1 << 30)},
+    "sort_columns": lambda: {"x": normal(1000, 1000)},
+    "argsort_columns": lambda: {"x": normal(1000, 1000)},
     "median": lambda: {"x": normal(1000001)},
     "cumsum_vector": lambda: {"x": normal(1 << 24)},
     "cumsum_rows": lambda: {"x": normal(4096, 4096)},
@@ -46,6 +48,8 @@ CASES = {
     "cumsum_i32": lambda: {"x": integers(1 << 24, below=100)},
     "roll": lambda: {"x": normal(4096, 4096), "k": np.int32(37)},
     "roll_sum": lambda: {"x": normal(2048, 2048)},
+    "roll_vector": lambda: {"x": normal(1 << 22)},
+    "roll_gradient": lambda: {"x": normal(2048, 2048), "k": np.int32(37)},
     **{f"transpose_{dtype}": make for dtype, make in matrices(4096, 4096).items()},
     **{f"transpose_small_{dtype}": make for dtype, make in matrices(512, 512).items()},
     "permute_heads": lambda: {"x": normal(8, 512, 8, 64)},
@@ -62,6 +66,7 @@ CASES = {
     "argmax_columns": lambda: {"x": normal(4096, 4096)},
     "argmax_vector": lambda: {"x": normal(1 << 24)},
     "sum_tall": lambda: {"x": normal(1000000, 16)},
+    "sum_narrow": lambda: {"x": normal(1000000, 3)},
     "sum_columns": lambda: {"x": normal(4096, 4096)},
     "max_rows": lambda: {"x": normal(1000000, 16)},
     "softmax_columns": lambda: {"x": normal(2048, 2048)},
@@ -77,6 +82,9 @@ CASES = {
     "matmul_16": lambda: {"a": normal(20000, 16, 16), "c": normal(20000, 16, 16)},
     "matmul_i32": lambda: {"a": integers(512, 512, below=100), "b": integers(512, 512, below=100)},
     "matvec": lambda: {"a": normal(4096, 4096), "x": normal(4096), "y": normal(4096)},
+    "mandelbrot": lambda: {"cx": np.linspace(-2, 0.6, 800, dtype=np.float32),
+                           "cy": np.linspace(-1.3, 1.3, 800, dtype=np.float32)},
+    "loop_with_break": lambda: {"x": normal(1 << 20), "steps": np.int32(20)},
 }
 
 

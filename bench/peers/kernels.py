@@ -45,12 +45,36 @@ def histogram(x, ids):
     return x + jnp.zeros(x.shape, jnp.int32).at[ids].add(1).astype(f32)
 
 
+def escape_times(cx, cy):
+    a, b = jnp.broadcast_to(cx[None, :], (cy.size, cx.size)), jnp.broadcast_to(cy[:, None], (cy.size, cx.size))
+
+    def step(state):
+        x, y, times, k, inside = state
+        x, y = jnp.where(inside, x * x - y * y + a, x), jnp.where(inside, 2 * x * y + b, y)
+        return x, y, times + inside.astype(jnp.int32), k + 1, inside & (x * x + y * y <= 4)
+
+    start = jnp.zeros_like(a), jnp.zeros_like(a), jnp.zeros(a.shape, jnp.int32), 0, jnp.ones(a.shape, bool)
+    return jax.lax.while_loop(lambda s: (s[3] < 100) & s[4].any(), step, start)[2]
+
+
+def loop_with_break(x, steps):
+    def step(state):
+        y, k, _ = state
+        following = y * f32(0.5) + f32(1)
+        leaves = following.max() < -1
+        return jnp.where(leaves, y, following), k + 1, leaves
+
+    return jax.lax.while_loop(lambda s: (s[1] < steps) & ~s[2], step, (x, 0, False))[0]
+
+
 FUNCTIONS = {
     "top_k": nearest,
     "sort_rows": lambda x: jnp.sort(x),
     "sort_vector": lambda x: jnp.sort(x),
     "argsort_rows": lambda x: jnp.argsort(x).astype(jnp.int32),
     "sort_columns_i32": lambda x: jnp.sort(x, axis=0),
+    "sort_columns": lambda x: jnp.sort(x, axis=0),
+    "argsort_columns": lambda x: jnp.argsort(x, axis=0).astype(jnp.int32),
     "cumsum_vector": lambda x: jnp.cumsum(x),
     "cumsum_rows": lambda x: jnp.cumsum(x, axis=1),
     "cumsum_long_rows": lambda x: jnp.cumsum(x, axis=1),
@@ -58,6 +82,8 @@ FUNCTIONS = {
     "cumsum_i32": lambda x: jnp.cumsum(x, dtype=jnp.int32),
     "roll": lambda x, k: jnp.roll(x, k, axis=1),
     "roll_sum": stencil,
+    "roll_vector": lambda x: jnp.roll(x, 37),
+    "roll_gradient": lambda x, k: jax.grad(lambda x: jnp.sum(jnp.roll(x, k, axis=1) * x))(x),
     "gather_rows": lambda x, ids: x[ids],
     "gather_elements": lambda x, ids: x[ids],
     "scatter_add_rows": lambda x, ids, u: x.at[ids].add(u),
@@ -69,6 +95,7 @@ FUNCTIONS = {
     "argmax_columns": lambda x: jnp.argmax(x, axis=0).astype(jnp.int32),
     "argmax_vector": lambda x: jnp.argmax(x).astype(jnp.int32),
     "sum_tall": lambda x: jnp.sum(x, axis=0),
+    "sum_narrow": lambda x: jnp.sum(x, axis=0),
     "sum_columns": lambda x: jnp.sum(x, axis=0),
     "max_rows": lambda x: jnp.max(x, axis=1),
     "softmax_columns": lambda x: jax.nn.softmax(x, axis=0),
@@ -83,6 +110,8 @@ FUNCTIONS = {
     "matmul_16": jnp.matmul,
     "matmul_i32": jnp.matmul,
     "matvec": lambda a, x, y: (a @ x, a.T @ y),
+    "mandelbrot": escape_times,
+    "loop_with_break": loop_with_break,
     "median": lambda x: jnp.median(x),
     "searchsorted": lambda x, v: jnp.searchsorted(x, v).astype(jnp.int32),
     "logsumexp_rows": lambda x: jax.nn.logsumexp(x, axis=1),

@@ -310,6 +310,16 @@ NDArray reverse(const NDArray &x, Dims dims) {
   return result;
 }
 
+NDArray rotate(const NDArray &x, int64_t offset, int64_t dim) {
+  NDArray result(x.element(), x.shape());
+  Shape strides = stridesOf(x.shape());
+  forEachPosition(x.shape(), [&](Dims position, int64_t flat) {
+    int64_t size = x.dim(dim), place = (position[dim] + offset % size + size) % size;
+    result.copyElement(flat, x, flat + (place - position[dim]) * strides[dim]);
+  });
+  return result;
+}
+
 NDArray iota(Element element, Dims shape, int64_t dim) {
   NDArray result(element, shape);
   forEachPosition(shape, [&](Dims position, int64_t flat) {

@@ -35,6 +35,7 @@ NDArray transpose(const NDArray &x, Dims perm);
 
 NDArray concat(llvm::ArrayRef<NDArray> parts, int64_t dim);
 NDArray reverse(const NDArray &x, Dims dims);
+NDArray rotate(const NDArray &x, int64_t offset, int64_t dim);
 
 /// Element p is p[dim].
 NDArray iota(Element element, Dims shape, int64_t dim);

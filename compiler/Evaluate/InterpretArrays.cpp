@@ -175,6 +175,7 @@ void Interpreter::runLocal(Operation *op, unsigned device, SmallVectorImpl<NDArr
       })
       .Case([&](ConcatOp op) { give(concat(operands, op.getDim())); })
       .Case([&](ReverseOp op) { give(reverse(operands[0], op.getDims())); })
+      .Case([&](RotateOp op) { give(rotate(operands[0], operands[1].integer(), op.getDim())); })
       .Case([&](IotaOp op) { give(iota(elementOf(op.getType()), shape, op.getDim())); })
       .Case([&](PadOp op) {
         SmallVector<int64_t> low, high;

@@ -142,6 +142,40 @@ void Translator::translateConcat(ConcatOp op) {
   set(op, result);
 }
 
+// The end of the array, then its beginning: two copies, which readers of the result may skip as those of any array that
+// is put together.
+void Translator::translateRotate(RotateOp op) {
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(op.getType());
+  int64_t dim = op.getDim(), rank = type.getRank();
+  Value array = tensor(op.getInput());
+  if (isNone(type) || type.getDimSize(dim) == 1)
+    return set(op, array);
+  Value zero = index(0, loc), length = dimSize(type, dim, loc);
+  // offset mod length, not negative; 0 where there is nothing to turn.
+  Value divisor = b.createOrFold<arith::MaxSIOp>(loc, length, index(1, loc));
+  Value rest = b.createOrFold<arith::RemSIOp>(loc, plain(op.getOffset()), divisor);
+  Value isNegative = b.createOrFold<arith::CmpIOp>(loc, CmpIPredicate::slt, rest, zero);
+  Value above = b.createOrFold<arith::AddIOp>(loc, rest, divisor);
+  Value begin = b.createOrFold<arith::SelectOp>(loc, isNegative, above, rest);
+  if (getConstantIntValue(begin) == 0)
+    return set(op, array);
+  Value left = b.createOrFold<arith::SubIOp>(loc, length, begin);
+  Value result = emptyLike(type, loc);
+  auto move = [&](Value from, Value to, Value count) {
+    SmallVector<OpFoldResult> source(rank, b.getIndexAttr(0)), target = source, strides(rank, b.getIndexAttr(1));
+    SmallVector<OpFoldResult> counts = mixedSizes(type, loc);
+    source[dim] = getAsOpFoldResult(from);
+    target[dim] = getAsOpFoldResult(to);
+    counts[dim] = getAsOpFoldResult(count);
+    Value part = tensor::ExtractSliceOp::create(b, loc, array, source, counts, strides);
+    result = tensor::InsertSliceOp::create(b, loc, part, result, target, counts, strides);
+  };
+  move(begin, zero, left);
+  move(zero, left, begin);
+  set(op, result);
+}
+
 void Translator::translatePad(PadOp op) {
   Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(op.getType());

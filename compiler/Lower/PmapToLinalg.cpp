@@ -74,6 +74,7 @@ LogicalResult Translator::translate(Operation *op) {
       .Case<TransposeOp>(always(&Translator::translateTranspose))
       .Case<IotaOp>(always(&Translator::translateIota))
       .Case<ReverseOp>(always(&Translator::translateReverse))
+      .Case<RotateOp>(always(&Translator::translateRotate))
       .Case<GatherOp>(always(&Translator::translateGather))
       .Case<ReduceOp>([&](ReduceOp reduce) {
         auto forEach = reduce.getInput().getDefiningOp<ForEachOp>();

@@ -223,7 +223,29 @@ static Value createElement(OpBuilder &b, Operation *op, ValueRange operands, Typ
   return b.create(state)->getResult(0);
 }
 
+// A whole array or another, handed on by a loop that carries one of them, as one with a `break` does: the loop then
+// takes the buffer of either, where an elementwise choice would read both in each trip.
+bool Translator::choosesCarried(arith::SelectOp op) {
+  auto type = dyn_cast<RankedTensorType>(op.getType());
+  if (!type || type.getRank() == 0 || !op.getCondition().getType().isInteger(1))
+    return false;
+  auto isArray = [&](Value side) { return isa<TensorType>(view(side).base.getType()); };
+  auto isCarried = [&](Value side) {
+    auto argument = dyn_cast<BlockArgument>(side);
+    return argument && argument.getOwner() == op->getBlock();
+  };
+  return isArray(op.getTrueValue()) && isArray(op.getFalseValue()) &&
+         (isCarried(op.getTrueValue()) || isCarried(op.getFalseValue())) &&
+         llvm::any_of(op->getUsers(), [](Operation *user) { return isa<scf::YieldOp>(user); });
+}
+
 LogicalResult Translator::translateElementwise(Operation *op) {
+  if (auto select = dyn_cast<arith::SelectOp>(op); select && choosesCarried(select)) {
+    Value condition = scalar(select.getCondition());
+    set(op->getResult(0), arith::SelectOp::create(b, op->getLoc(), condition, tensor(select.getTrueValue()),
+                                                  tensor(select.getFalseValue())));
+    return success();
+  }
   if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp,
           arith::CeilDivUIOp>(op))
     checkDivisor(op, op->getOperand(1));

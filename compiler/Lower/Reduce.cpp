@@ -1,4 +1,4 @@
-// Reductions, contractions, scans and scatters.
+// Reductions and contractions.
 #include "compiler/Dialect/IR/NeedsElements.h"
 #include "compiler/Lower/Translator.h"
 #include "pmap/runtime.h"
@@ -58,18 +58,17 @@ Value combine(OpBuilder &b, Location loc, ReductionKind kind, Value lhs, Value r
   llvm_unreachable("a reduction kind without a combination");
 }
 
-namespace {
-
-/// f16 and bf16 sums accumulate in f32; all else in the type itself.
-Type accumulator(ReductionKind kind, Type element) {
+Type accumulatorType(ReductionKind kind, Type element) {
   bool narrow = element.isF16() || element.isBF16();
   bool adds = kind == ReductionKind::Sum || kind == ReductionKind::Prod;
   return narrow && adds ? Type(Float32Type::get(element.getContext())) : element;
 }
 
-Value widen(OpBuilder &b, Location loc, Value value, Type type) {
+Value extendTo(OpBuilder &b, Location loc, Value value, Type type) {
   return value.getType() == type ? value : Value(arith::ExtFOp::create(b, loc, type, value));
 }
+
+namespace {
 
 /// A reduction: `dims` loops, of which those in `reduced` are combined into an accumulator of type `element`.
 struct Reduction {
@@ -123,7 +122,7 @@ void Translator::translateReduce(ReduceOp op) {
   Location loc = op.getLoc();
   ReductionKind kind = op.getKind();
   auto type = cast<RankedTensorType>(op.getInput().getType()), resultType = cast<RankedTensorType>(op.getType());
-  Type element = stored(type.getElementType()), running = accumulator(kind, element);
+  Type element = stored(type.getElementType()), running = accumulatorType(kind, element);
   if (needsElements(op) &&
       llvm::any_of(op.getDims(), [&](int64_t dim) { return !sizeOf(type, dim).provablyPositive(); })) {
     SmallVector<Value> reduced, left;
@@ -182,7 +181,7 @@ void Translator::translateReduce(ReduceOp op) {
   auto generic =
       linalg::GenericOp::create(b, loc, init.getType(), input.base, init, maps, loops.iterators(),
                                 [&](OpBuilder &builder, Location at, ValueRange elements) {
-                                  Value value = widen(builder, at, elements[0], running);
+                                  Value value = extendTo(builder, at, elements[0], running);
                                   linalg::YieldOp::create(builder, at, combine(builder, at, kind, value, elements[1]));
                                 });
   Value result = generic.getResult(0);
@@ -278,7 +277,7 @@ void Translator::translateDot(DotOp op) {
   auto lhsType = cast<RankedTensorType>(op.getLhs().getType()), rhsType = cast<RankedTensorType>(op.getRhs().getType());
   auto resultType = cast<RankedTensorType>(op.getType());
   Type element = stored(lhsType.getElementType());
-  Type running = accumulator(ReductionKind::Sum, element);
+  Type running = accumulatorType(ReductionKind::Sum, element);
   // Loops: the result's dimensions, then the contracted ones.
   SmallVector<AffineExpr> lhsExprs(lhsType.getRank()), rhsExprs(rhsType.getRank());
   unsigned next = 0;
@@ -326,18 +325,18 @@ void Translator::translateDot(DotOp op) {
     running = element;
   }
   maps.push_back(resultMap);
-  Value result =
-      linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps, loops.iterators(),
-                                [&](OpBuilder &builder, Location at, ValueRange elements) {
-                                  unsigned input = 0;
-                                  Value l = widen(builder, at, lhs.isScalar() ? lhs.base : elements[input++], running);
-                                  Value r = widen(builder, at, rhs.isScalar() ? rhs.base : elements[input++], running);
-                                  Value value = combine(builder, at, ReductionKind::Prod, l, r);
-                                  if (sums)
-                                    value = combine(builder, at, ReductionKind::Sum, elements.back(), value);
-                                  linalg::YieldOp::create(builder, at, value);
-                                })
-          .getResult(0);
+  Value result = linalg::GenericOp::create(
+                     b, loc, init.getType(), inputs, init, maps, loops.iterators(),
+                     [&](OpBuilder &builder, Location at, ValueRange elements) {
+                       unsigned input = 0;
+                       Value l = extendTo(builder, at, lhs.isScalar() ? lhs.base : elements[input++], running);
+                       Value r = extendTo(builder, at, rhs.isScalar() ? rhs.base : elements[input++], running);
+                       Value value = combine(builder, at, ReductionKind::Prod, l, r);
+                       if (sums)
+                         value = combine(builder, at, ReductionKind::Sum, elements.back(), value);
+                       linalg::YieldOp::create(builder, at, value);
+                     })
+                     .getResult(0);
   if (resultType.getRank() == 0) {
     Value value = tensor::ExtractOp::create(b, loc, result, ValueRange());
     return set(op, running == element ? value : Value(arith::TruncFOp::create(b, loc, element, value)));
@@ -353,173 +352,6 @@ void Translator::translateDot(DotOp op) {
                  .getResult(0);
   }
   set(op, result);
-}
-
-/// The loop of a scan over `line`, a vector: what is carried is the running value and the vector written so far.
-static Value scanLine(OpBuilder &b, Location loc, ReductionKind kind, Type running, Value line, Value destination) {
-  Type element = cast<RankedTensorType>(line.getType()).getElementType();
-  Value identity = arith::ConstantOp::create(b, loc, reductionIdentity(b, kind, running));
-  Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
-  Value length = tensor::DimOp::create(b, loc, line, 0);
-  auto loop =
-      scf::ForOp::create(b, loc, zero, length, one, ValueRange{identity, destination},
-                         [&](OpBuilder &builder, Location at, Value i, ValueRange carried) {
-                           Value value = widen(builder, at, tensor::ExtractOp::create(builder, at, line, i), running);
-                           Value sum = combine(builder, at, kind, carried[0], value);
-                           Value narrow =
-                               running == element ? sum : Value(arith::TruncFOp::create(builder, at, element, sum));
-                           Value updated = tensor::InsertOp::create(builder, at, narrow, carried[1], i);
-                           scf::YieldOp::create(builder, at, ValueRange{sum, updated});
-                         });
-  return loop.getResult(1);
-}
-
-// Along the last dimension every row is a scan of its own, and the rows run in parallel.
-void Translator::scanRows(ScanOp op, Value array, Value destination) {
-  Location loc = op.getLoc();
-  auto type = cast<RankedTensorType>(op.getType());
-  int64_t rank = type.getRank();
-  Type running = accumulator(op.getKind(), type.getElementType());
-  SmallVector<OpFoldResult> all = mixedSizes(type, loc);
-  auto loop = scf::ForallOp::create(b, loc, ArrayRef(all).drop_back(), destination, std::nullopt);
-  OpBuilder inner(loop.getTerminator());
-  SmallVector<OpFoldResult> offsets = getAsOpFoldResult(loop.getInductionVars()), strides(rank, b.getIndexAttr(1));
-  offsets.push_back(b.getIndexAttr(0));
-  SmallVector<OpFoldResult> counts(rank - 1, b.getIndexAttr(1));
-  counts.push_back(all.back());
-  auto lineType = RankedTensorType::get({type.getDimSize(rank - 1)}, type.getElementType());
-  Value line = tensor::ExtractSliceOp::create(inner, loc, lineType, array, offsets, counts, strides);
-  Value into =
-      tensor::ExtractSliceOp::create(inner, loc, lineType, loop.getRegionIterArgs()[0], offsets, counts, strides);
-  Value scanned = scanLine(inner, loc, op.getKind(), running, line, into);
-  OpBuilder atEnd = OpBuilder::atBlockEnd(loop.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(atEnd, loc, scanned, loop.getRegionIterArgs()[0], offsets, counts, strides);
-  set(op, loop.getResult(0));
-}
-
-// A loop along the dimension. Each step adds a slice to the one before it; the slices are whole arrays of the other
-// dimensions, so that the step vectorizes unless there are none.
-void Translator::translateScan(ScanOp op) {
-  Location loc = op.getLoc();
-  auto type = cast<RankedTensorType>(op.getType());
-  int64_t rank = type.getRank(), dim = op.getDim();
-  Type element = type.getElementType(), running = accumulator(op.getKind(), element);
-  Value array = tensor(op.getInput()), destination = emptyLike(type, loc);
-  Value length = dimSize(type, dim, loc), zero = index(0, loc), one = index(1, loc);
-  Value identity = arith::ConstantOp::create(b, loc, reductionIdentity(b, op.getKind(), running));
-  if (rank == 1)
-    return set(op, scanLine(b, loc, op.getKind(), running, array, destination));
-  if (dim == rank - 1)
-    return scanRows(op, array, destination);
-  SmallVector<OpFoldResult> all = mixedSizes(type, loc), others = all;
-  others.erase(others.begin() + dim);
-  SmallVector<int64_t> shape(type.getShape());
-  shape.erase(shape.begin() + dim);
-  auto sliceType = RankedTensorType::get(shape, element);
-  Value init = linalg::FillOp::create(b, loc, identity, empty(loc, others, running)).getResult(0);
-  AffineMap full = b.getMultiDimIdentityMap(rank - 1);
-  SmallVector<IteratorType> parallel(rank - 1, IteratorType::parallel);
-  auto loop = scf::ForOp::create(b, loc, zero, length, one, ValueRange{init, destination});
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value i = loop.getInductionVar();
-  SmallVector<OpFoldResult> offsets(rank, b.getIndexAttr(0)), counts = all, strides(rank, b.getIndexAttr(1));
-  offsets[dim] = i;
-  counts[dim] = b.getIndexAttr(1);
-  Value slice = tensor::ExtractSliceOp::create(b, loc, sliceType, array, offsets, counts, strides);
-  // In place: the running slice is the destination's own element.
-  Value before = loop.getRegionIterArg(0);
-  Value sum =
-      linalg::GenericOp::create(b, loc, before.getType(), slice, before, ArrayRef{full, full}, parallel,
-                                [&](OpBuilder &builder, Location at, ValueRange e) {
-                                  Value value = widen(builder, at, e[0], running);
-                                  linalg::YieldOp::create(builder, at, combine(builder, at, op.getKind(), e[1], value));
-                                })
-          .getResult(0);
-  Value part = sum;
-  if (running != element)
-    part =
-        linalg::GenericOp::create(b, loc, sliceType, sum, empty(loc, others, element), ArrayRef{full, full}, parallel,
-                                  [&](OpBuilder &builder, Location at, ValueRange e) {
-                                    Value narrow = arith::TruncFOp::create(builder, at, element, e[0]);
-                                    linalg::YieldOp::create(builder, at, narrow);
-                                  })
-            .getResult(0);
-  Value updated = tensor::InsertSliceOp::create(b, loc, part, loop.getRegionIterArg(1), offsets, counts, strides);
-  scf::YieldOp::create(b, loc, ValueRange{sum, updated});
-  set(op, loop.getResult(1));
-}
-
-// A loop over the indices in row-major order, so that repeated ones combine in order and the bits depend on nothing
-// else.
-void Translator::translateScatter(ScatterOp op) {
-  Location loc = op.getLoc();
-  auto type = cast<RankedTensorType>(op.getType());
-  auto indexType = cast<RankedTensorType>(op.getIndices().getType());
-  int64_t rank = type.getRank(), dim = op.getDim(), indexRank = indexType.getRank();
-  Type element = type.getElementType();
-  checkIndices(op, op.getIndices(), op.getIsUnsigned(), dimSize(type, dim, loc), dim);
-  Value array = tensor(op.getInput());
-  Value indices = indexRank ? tensor(op.getIndices()) : scalar(op.getIndices());
-  auto updatesType = cast<RankedTensorType>(op.getUpdates().getType());
-  Value updates = updatesType.getRank() ? tensor(op.getUpdates()) : scalar(op.getUpdates());
-  Value zero = index(0, loc), one = index(1, loc);
-  SmallVector<OpFoldResult> all = mixedSizes(type, loc);
-
-  OpBuilder::InsertionGuard guard(b);
-  SmallVector<scf::ForOp> loops;
-  SmallVector<Value> point;
-  Value carried = array;
-  for (int64_t i = 0; i < indexRank; ++i) {
-    auto loop = scf::ForOp::create(b, loc, zero, dimSize(indexType, i, loc), one, carried);
-    loops.push_back(loop);
-    point.push_back(loop.getInductionVar());
-    carried = loop.getRegionIterArg(0);
-    b.setInsertionPointToStart(loop.getBody());
-  }
-  Value row = indexRank ? Value(tensor::ExtractOp::create(b, loc, indices, point)) : indices;
-  row = op.getIsUnsigned() ? Value(arith::IndexCastUIOp::create(b, loc, b.getIndexType(), row))
-                           : Value(arith::IndexCastOp::create(b, loc, b.getIndexType(), row));
-  Value updated;
-  if (rank == 1) {
-    Value update = updatesType.getRank() ? Value(tensor::ExtractOp::create(b, loc, updates, point)) : updates;
-    Value old = tensor::ExtractOp::create(b, loc, carried, row);
-    updated = tensor::InsertOp::create(b, loc, combine(b, loc, op.getKind(), old, update), carried, row);
-  } else {
-    SmallVector<int64_t> shape(type.getShape());
-    shape.erase(shape.begin() + dim);
-    auto sliceType = RankedTensorType::get(shape, element);
-    SmallVector<OpFoldResult> offsets(rank, b.getIndexAttr(0)), counts = all, strides(rank, b.getIndexAttr(1));
-    offsets[dim] = row;
-    counts[dim] = b.getIndexAttr(1);
-    // The update's part: the dimensions before `dim`, the point, the dimensions after.
-    SmallVector<OpFoldResult> partOffsets(updatesType.getRank(), b.getIndexAttr(0)),
-        partCounts = all, ones(updatesType.getRank(), b.getIndexAttr(1));
-    partCounts.erase(partCounts.begin() + dim);
-    partCounts.insert(partCounts.begin() + dim, indexRank, b.getIndexAttr(1));
-    for (auto [i, value] : llvm::enumerate(point))
-      partOffsets[dim + i] = value;
-    Value part = indexRank
-                     ? Value(tensor::ExtractSliceOp::create(b, loc, sliceType, updates, partOffsets, partCounts, ones))
-                     : updates;
-    Value old = tensor::ExtractSliceOp::create(b, loc, sliceType, carried, offsets, counts, strides);
-    AffineMap full = b.getMultiDimIdentityMap(rank - 1);
-    SmallVector<IteratorType> parallel(rank - 1, IteratorType::parallel);
-    Value sum = linalg::GenericOp::create(b, loc, sliceType, part, old, ArrayRef{full, full}, parallel,
-                                          [&](OpBuilder &builder, Location at, ValueRange e) {
-                                            linalg::YieldOp::create(builder, at,
-                                                                    combine(builder, at, op.getKind(), e[1], e[0]));
-                                          })
-                    .getResult(0);
-    updated = tensor::InsertSliceOp::create(b, loc, sum, carried, offsets, counts, strides);
-  }
-  for (scf::ForOp loop : llvm::reverse(loops)) {
-    b.setInsertionPointToEnd(loop.getBody());
-    scf::YieldOp::create(b, loc, updated);
-    updated = loop.getResult(0);
-  }
-  b.setInsertionPointAfterValue(updated);
-  set(op, updated);
 }
 
 } // namespace pmap

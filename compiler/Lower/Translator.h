@@ -123,6 +123,7 @@ private:
   /// The order in memory that all arrays of the result's rank share, when it is not the result's own; null otherwise.
   mlir::AffineMap commonOrder(llvm::ArrayRef<PointOperand> operands, mlir::RankedTensorType type);
   mlir::LogicalResult translateElementwise(mlir::Operation *op);
+  bool choosesCarried(mlir::arith::SelectOp op);
   mlir::LogicalResult translateConstant(mlir::arith::ConstantOp op);
   void translateBroadcast(BroadcastOp op);
   void translateTranspose(TransposeOp op);
@@ -138,13 +139,16 @@ private:
   void checkHasElements(ReduceOp op, llvm::ArrayRef<mlir::Value> reduced, llvm::ArrayRef<mlir::Value> kept);
   void translateArgReduce(ArgReduceOp op);
   void translateDot(DotOp op);
+
+  // --- Scans (Scan.cpp) and scatters (Scatter.cpp)
   void translateScan(ScanOp op);
-  void scanRows(ScanOp op, mlir::Value array, mlir::Value destination);
+  void scanLines(ScanOp op, mlir::Value array, mlir::Value destination);
   void translateScatter(ScatterOp op);
 
   // --- Ops that move parts of arrays (Movement.cpp)
   void translateReshape(ReshapeOp op);
   void translateConcat(ConcatOp op);
+  void translateRotate(RotateOp op);
   void translatePad(PadOp op);
   void translateSlice(SliceOp op);
   void translateUpdateSlice(UpdateSliceOp op);
@@ -248,6 +252,12 @@ private:
 /// The identity of a reduction, and its combination; `type` is the element type it runs in.
 mlir::TypedAttr reductionIdentity(mlir::OpBuilder &builder, ReductionKind kind, mlir::Type type);
 mlir::Value combine(mlir::OpBuilder &builder, mlir::Location loc, ReductionKind kind, mlir::Value lhs, mlir::Value rhs);
+
+/// What a reduction of elements of a type runs in: f16 and bf16 sums and products accumulate in f32; all else in the
+/// type itself.
+mlir::Type accumulatorType(ReductionKind kind, mlir::Type element);
+/// A floating value in that type.
+mlir::Value extendTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type type);
 
 /// The least and the greatest value of an integer type that an int64 can hold.
 std::pair<int64_t, int64_t> rangeOfInteger(mlir::IntegerType type, bool isUnsigned);

@@ -1,6 +1,5 @@
 // Arrangements along a dimension: padding, moving around, repeating, sorting, windows.
 
-#include "compiler/Dialect/IR/Rotation.h"
 #include "compiler/Sema/Builtins.h"
 
 using namespace pmap;
@@ -85,7 +84,7 @@ Value flip(CallContext &c) {
                  x);
 }
 
-/// roll(x, k, axis:): element i goes to i + k, around the end. A literal shift is two slices, any other a gather.
+/// roll(x, k, axis:): element i goes to i + k, around the end. A literal shift by a known size is two slices.
 Value roll(CallContext &c) {
   Arguments arguments(c);
   Operand x = arguments.array("x");
@@ -115,6 +114,9 @@ Value roll(CallContext &c) {
     mlir::Value head = m.slice(array, dim, Size(*whole - shift), Size(shift));
     mlir::Value tail = m.slice(array, dim, Size(0), Size(*whole - shift));
     result = shift ? m.concat({head, tail}, dim) : array;
+  } else if (literal) {
+    mlir::Value offset = mlir::arith::ConstantIndexOp::create(m.builder, m.loc, -literal->value);
+    result = RotateOp::create(m.builder, m.loc, array.getType(), array, offset, dim);
   } else {
     Value wide = c.e.convert(c["shift"], DType::I64, c.range);
     const auto *shift = wide.as<ArrayValue>();
@@ -122,17 +124,14 @@ Value roll(CallContext &c) {
       return Value::error();
     if (!c.e.sizesOf(shift->ssa).empty())
       return c.e.error(Code::E0403, c["shift"].range(), "`roll` needs a scalar shift, got " + c.e.render(wide));
-    // index = (i - shift) mod n, with a rest that is never negative.
-    SmallVector<mlir::Value, 3> parts = {m.iota(DType::I64, {sizes[dim]}, 0), shift->ssa, array};
+    SmallVector<mlir::Value, 2> parts = {array, shift->ssa};
     m.unifyVary(parts);
-    mlir::Value i = parts[0], k = c.e.splat(parts[1], {sizes[dim]}, c.range);
-    mlir::Value one = m.likeInt(i, 1, DType::I64), zero = m.likeInt(i, 0, DType::I64);
-    mlir::Value n = m.maximum(m.sizeLike(i, sizes[dim], DType::I64), one, DType::I64);
-    mlir::Value rest = mlir::arith::RemSIOp::create(m.builder, m.loc, m.sub(i, k), n);
-    mlir::Value index = m.select(m.less(rest, zero, DType::I64), m.add(rest, n), rest);
-    auto turned = GatherOp::create(m.builder, m.loc, parts[2], index, dim);
-    turned->setAttr(kRotationAttr, m.builder.getUnitAttr());
-    result = turned;
+    mlir::Type index = m.builder.getIndexType();
+    mlir::Value by = ToIndexOp::create(m.builder, m.loc, index, shift->ssa, /*is_unsigned=*/false);
+    // Element i of the result is element i - shift.
+    mlir::Value zero = mlir::arith::ConstantIndexOp::create(m.builder, m.loc, 0);
+    mlir::Value offset = mlir::arith::SubIOp::create(m.builder, m.loc, zero, by);
+    result = RotateOp::create(m.builder, m.loc, parts[0].getType(), parts[0], offset, dim);
   }
   return arrayOf(c, flat ? m.reshape(result, original) : result, x);
 }

@@ -3,6 +3,7 @@
 //
 // Elements become keys that order as unsigned integers (SortKernels.h), and these are sorted digit by digit (Radix.h).
 // Lines that do not lie in one piece of memory are copied out several at a time, so that whole cache lines are read.
+// Many short lines are sorted side by side instead, one in each lane of a vector, by a network of comparisons.
 
 #include "pmap/runtime.h"
 #include "runtime/host/Radix.h"
@@ -236,7 +237,54 @@ template <typename Key> void sortRows(const Sort &sort, int64_t lo, int64_t hi) 
   scratch.release();
 }
 
+/// Lines whose elements, one vector for each, stay in the second cache while the network goes over them.
+constexpr int64_t togetherLength = 8192;
+
+/// How many lines are sorted side by side; 0 where each is sorted by itself.
+int64_t linesTogether(const Sort &sort, int64_t lines) {
+  // Where few are kept a selection reads each element once.
+  if (sort.length > togetherLength || sort.length < 2 || (sort.kept < sort.length / 8 && sort.length > 64))
+    return 0;
+  // The positions of bytes take one pass of a radix sort.
+  if (sort.indices && (!sort.kernels.orderTogether || (sort.bytes == 1 && sort.length > 256)))
+    return 0;
+  int64_t entryBytes = sort.indices ? (sort.bytes == 4 ? 8 : 4) : sort.bytes;
+  int64_t most = togetherBytes / entryBytes;
+  return std::min(lines, sort.inner == 1 ? lines : sort.inner) * 4 < most ? 0 : most;
+}
+
+template <typename Key> void sortGroups(const Sort &sort, int64_t most, int64_t lo, int64_t hi) {
+  void *scratch = pmap_rt_alloc(sort.length * togetherBytes);
+  int64_t width = sort.resultBytes(), inner = sort.inner;
+  for (int64_t first = lo, count; first < hi; first += count) {
+    int64_t outer = first / inner, column = first % inner;
+    // Rows may be any neighbours; columns those of one matrix.
+    count = std::min({most, hi - first, inner == 1 ? most : inner - column});
+    int64_t in = outer * sort.length * inner + column, out = outer * sort.kept * inner + column;
+    LinesTogether work{sort.in + in * sort.bytes,
+                       inner == 1 ? sort.length : 1,
+                       inner,
+                       sort.out + out * width,
+                       inner == 1 ? sort.kept : 1,
+                       inner,
+                       count,
+                       sort.length,
+                       sort.kept,
+                       sort.descending,
+                       scratch};
+    if (sort.indices)
+      sort.kernels.orderTogether(work);
+    else if (!sort.kernels.sortTogether(work))
+      inner == 1 ? sortRows<Key>(sort, first, first + count) : sortColumns<Key>(sort, first, first + count);
+  }
+  pmap_rt_free(scratch);
+}
+
 template <typename Key> void sortAll(const Sort &sort, int64_t lines) {
+  if (int64_t together = linesTogether(sort, lines)) {
+    int64_t grain = (16384 / sort.length + together) / together * together;
+    return inPieces(lines, grain, [&](int64_t lo, int64_t hi) { sortGroups<Key>(sort, together, lo, hi); });
+  }
   // Few long lines one after another, each on all threads.
   bool threadsWithin = sort.length >= 4 * pieceElements && lines < 4 * pmap_rt_threads();
   if (threadsWithin)

@@ -183,6 +183,13 @@ func.func @reverse_1(%x: tensor<3xf32>) {
 }
 
 // -----
+func.func @rotate_1(%x: tensor<3xf32>, %i: index) {
+  // expected-error @+1 {{(rotate-1) expected a dimension below 1, got 1}}
+  %0 = pmap.rotate %x by %i dim 1 : tensor<3xf32>
+  return
+}
+
+// -----
 func.func @iota_1() {
   // expected-error @+1 {{(iota-1) expected a dimension below 1, got 1}}
   %0 = pmap.iota dim 1 : tensor<3xi32>

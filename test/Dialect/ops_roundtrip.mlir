@@ -26,6 +26,9 @@ func.func @arrays(%x: !vec, %s: !scalar) attributes {pmap.sizes = ["n"]} {
   %7 = pmap.concat %x, %x dim 0 : (!vec, !vec) -> tensor<?xf32, #pmap.layout<["2*n"], ["a"]>>
   // CHECK: pmap.reverse %[[X]] dims [0] :
   %8 = pmap.reverse %x dims [0] : !vec
+  %by = arith.constant 3 : index
+  // CHECK: pmap.rotate %[[X]] by %{{.*}} dim 0 :
+  %turned = pmap.rotate %x by %by dim 0 : !vec
   // CHECK: pmap.iota dim 0 : tensor<?xi32, #pmap.layout<["n"], []>>
   %9 = pmap.iota dim 0 : tensor<?xi32, #pmap.layout<["n"], []>>
   // CHECK: pmap.pad %[[X]] with %[[S]] low ["1"] high ["n"] :

@@ -42,6 +42,22 @@ func.func @concat(%n: index, %x: !v) -> tensor<?xf32, #pmap.layout<["2*n"], []>>
   return %r : tensor<?xf32, #pmap.layout<["2*n"], []>>
 }
 
+// The end of the array, then its beginning; no index is computed per element.
+// CHECK-LABEL: func.func @rotate
+// CHECK: %[[REST:.*]] = arith.remsi
+// CHECK: %[[BEGIN:.*]] = arith.select
+// CHECK: %[[LEFT:.*]] = arith.subi %arg0, %[[BEGIN]]
+// CHECK: %[[END:.*]] = tensor.extract_slice %arg2[%[[BEGIN]]] [%[[LEFT]]] [1]
+// CHECK: %[[FIRST:.*]] = tensor.insert_slice %[[END]] into %{{.*}}[0] [%[[LEFT]]] [1]
+// CHECK: %[[START:.*]] = tensor.extract_slice %arg2[0] [%[[BEGIN]]] [1]
+// CHECK: tensor.insert_slice %[[START]] into %[[FIRST]][%[[LEFT]]] [%[[BEGIN]]] [1]
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @rotate(%n: index, %k: index, %x: !v) -> !v attributes {pmap.sizes = ["n"]} {
+  %r = pmap.rotate %x by %k dim 0 : !v
+  return %r : !v
+}
+
 // CHECK-LABEL: func.func @literal
 // CHECK: tensor.from_elements %arg0, %arg1 : tensor<2xf32>
 func.func @literal(%a: tensor<f32>, %b: tensor<f32>) -> tensor<2xf32> {

@@ -65,11 +65,10 @@ func.func @scan(%n: index, %m: index, %x: !m) -> !m attributes {pmap.sizes = ["n
   return %r : !m
 }
 
-// Along the last dimension the rows run in parallel, each a loop of its own.
+// Along the last dimension the runtime scans the lines.
 // CHECK-LABEL: func.func @scan_rows
-// CHECK: scf.forall
-// CHECK: scf.for
-// CHECK: tensor.insert %
+// CHECK: pmap_rt.call "pmap_rt_scan"
+// CHECK-SAME: ins(%arg2 : tensor<?x?xf32>)
 func.func @scan_rows(%n: index, %m: index, %x: !m) -> !m attributes {pmap.sizes = ["n", "m"]} {
   %r = pmap.scan sum %x dim 1 : !m
   return %r : !m

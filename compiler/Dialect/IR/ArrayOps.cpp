@@ -251,6 +251,18 @@ OpFoldResult ReverseOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+LogicalResult RotateOp::verify() { return verifyDim(*this, "rotate-1", getDim(), tensorType(getInput()).getRank()); }
+
+OpFoldResult RotateOp::fold(FoldAdaptor adaptor) {
+  int64_t size = getType().getDimSize(getDim());
+  auto offset = dyn_cast_or_null<IntegerAttr>(adaptor.getOffset());
+  if (offset && (offset.getInt() == 0 || (!ShapedType::isDynamic(size) && (size == 0 || offset.getInt() % size == 0))))
+    return getInput();
+  if (DenseElementsAttr splat = splatOf(adaptor.getInput()))
+    return splat;
+  return {};
+}
+
 //===- iota, pad
 //------------------------------------------------------------------------------------------------------===//
 

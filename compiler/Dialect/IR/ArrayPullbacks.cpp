@@ -275,6 +275,13 @@ LogicalResult ReverseOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents
   return success();
 }
 
+LogicalResult RotateOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  Value zero = arith::ConstantIndexOp::create(builder, getLoc(), 0);
+  Value back = arith::SubIOp::create(builder, getLoc(), zero, getOffset());
+  result.append({RotateOp::create(builder, getLoc(), getType(), cotangents.front(), back, getDimAttr()), Value()});
+  return success();
+}
+
 LogicalResult PadOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
   Value ct = cotangents.front();
   SmallVector<Value> offsets;

@@ -54,6 +54,10 @@ LogicalResult ReverseOp::pushforward(OpBuilder &builder, ArrayRef<Value> tangent
   return applyToTangents(*this, builder, tangents, results);
 }
 
+LogicalResult RotateOp::pushforward(OpBuilder &builder, ArrayRef<Value> tangents, Tangents &results) {
+  return applyToTangents(*this, builder, tangents, results);
+}
+
 LogicalResult PadOp::pushforward(OpBuilder &builder, ArrayRef<Value> tangents, Tangents &results) {
   return applyToTangents(*this, builder, tangents, results);
 }

@@ -112,6 +112,14 @@ LogicalResult ReverseOp::batch(OpBuilder &builder, const Batch &, ArrayRef<Value
   return give(*this, ReverseOp::create(builder, getLoc(), operands[0].getType(), operands[0], dims), results);
 }
 
+LogicalResult RotateOp::batch(OpBuilder &builder, const Batch &, ArrayRef<Value> operands, Results &results) {
+  if (differsBetweenRows(operands))
+    return failure();
+  auto dim = builder.getI64IntegerAttr(getDim() + 1);
+  return give(*this, RotateOp::create(builder, getLoc(), operands[0].getType(), operands[0], operands[1], dim),
+              results);
+}
+
 LogicalResult PadOp::batch(OpBuilder &builder, const Batch &batch, ArrayRef<Value> operands, Results &results) {
   auto margins = [&](ArrayAttr texts) {
     SmallVector<Size> sizes = {Size(0)};

@@ -1,6 +1,5 @@
 // The derivatives of the indexing ops: reading a part is the transpose of adding into it.
 #include "compiler/Dialect/IR/Pullbacks.h"
-#include "compiler/Dialect/IR/Rotation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -12,27 +11,6 @@ using Cotangents = SmallVectorImpl<Value>;
 
 Value zerosLike(OpBuilder &builder, Location loc, Value value) {
   return splat(builder, loc, cast<RankedTensorType>(value.getType()), 0);
-}
-
-// The indices that turn back what `indices` (of a rotation) turn: index j of the result is j - k mod n, k being their
-// first.
-Value turnedBack(OpBuilder &builder, Location loc, Value indices) {
-  auto type = cast<RankedTensorType>(indices.getType());
-  auto like = [&](Value value) -> Value {
-    return differenceOf(varyOf(type), varyOf(value.getType())).empty()
-               ? value
-               : WidenOp::create(builder, loc, value, varyOf(type)).getResult();
-  };
-  Value place = like(IotaOp::create(builder, loc, withVary(type, {}), builder.getI64IntegerAttr(0)));
-  Value zero = splat(builder, loc, type, 0);
-  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, place, zero);
-  // A sum of one element and zeros: there may be none.
-  Value first = ReduceOp::create(builder, loc, ReductionKind::Sum,
-                                 arith::SelectOp::create(builder, loc, isFirst, indices, zero), {0});
-  Value back = arith::SubIOp::create(builder, loc, place, splatScalar(builder, loc, type, first));
-  Value isBefore = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, back, zero);
-  Value count = like(splatIndex(builder, loc, withVary(type, {}), indexOf(builder, loc, sizeOf(type, 0))));
-  return arith::SelectOp::create(builder, loc, isBefore, arith::AddIOp::create(builder, loc, back, count), back);
 }
 
 // The widest margin that a slice may leave of an array that it is nearly all of.
@@ -95,14 +73,6 @@ LogicalResult UpdateSliceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotang
 }
 
 LogicalResult GatherOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
-  if ((*this)->hasAttr(kRotationAttr)) {
-    auto back =
-        GatherOp::create(builder, getLoc(), cotangents.front(), turnedBack(builder, getLoc(), getIndices()), getDim(),
-                         /*is_unsigned=*/false);
-    back->setAttr(kRotationAttr, builder.getUnitAttr());
-    result.append({back, Value()});
-    return success();
-  }
   result.push_back(ScatterOp::create(builder, getLoc(), ReductionKind::Sum, zerosLike(builder, getLoc(), getInput()),
                                      getIndices(), cotangents.front(), getDim(), getIsUnsigned()));
   result.push_back(Value());

@@ -197,6 +197,26 @@ def Pmap_ReverseOp : Pmap_PureOp<"reverse", [Differentiable, Batchable, AllTypes
   let hasFolder = 1;
 }
 
+def Pmap_RotateOp : Pmap_PureOp<"rotate", [Differentiable, Batchable, AllTypesMatch<["input", "result"]>]> {
+  let summary = "an array turned around its end along one dimension";
+  let description = [{
+    Element i of the result along `dim` is element `(i + offset) mod n` of the array, n being its size there. The offset may
+    be any number.
+
+    ```mlir
+    %1 = pmap.rotate %x by %offset dim 0 : tensor<4xf32>
+    ```
+
+    Constraint: (rotate-1) `dim` is a dimension of the operand.
+
+    Lifespan: made by Sema for roll, and by derivatives; removed by PmapToLinalg.
+  }];
+  let arguments = (ins Pmap_Tensor:$input, Index:$offset, I64Attr:$dim);
+  let results = (outs Pmap_Tensor:$result);
+  let assemblyFormat = "$input `by` $offset `dim` $dim attr-dict `:` type($input)";
+  let hasFolder = 1;
+}
+
 def Pmap_IotaOp : Pmap_PureOp<"iota"> {
   let summary = "the index along one dimension, as a value";
   let description = [{

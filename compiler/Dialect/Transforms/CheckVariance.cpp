@@ -38,6 +38,8 @@ SmallVector<Value> hiddenInputs(Operation *op) {
     return SmallVector<Value>(extract.getIndices());
   if (auto slice = dyn_cast<SliceOp>(op))
     return SmallVector<Value>(slice.getOffsets());
+  if (auto rotate = dyn_cast<RotateOp>(op))
+    return {rotate.getOffset()};
   if (auto update = dyn_cast<UpdateSliceOp>(op))
     return SmallVector<Value>(update.getOffsets());
   if (auto door = dyn_cast<FromIndexOp>(op))

@@ -1,6 +1,7 @@
 // Tensors to memrefs, by one-shot bufferization.
 
 #include "compiler/Lower/Cpu/Passes.h"
+#include "compiler/Lower/Cpu/WhileBuffers.h"
 #include "compiler/Lower/UnambiguousSlices.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
@@ -37,6 +38,7 @@ struct BufferizePass : PassWrapper<BufferizePass, OperationPass<ModuleOp>> {
     if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options, state)))
       return signalPassFailure();
     bufferization::removeBufferizationAttributesInModule(getOperation());
+    handOnBuffersOfWhiles(getOperation());
   }
 };
 

@@ -235,6 +235,8 @@ private:
   // Loops over reduction dimensions other than the vector one, with the accumulators of all points in registers.
   SmallVector<Value> emitReductions(unsigned level, ArrayRef<NestPoint> points, ArrayRef<Value> accumulators) {
     unsigned outputs = kernel.op.getNumDpsInits();
+    if (level + 1 == reductions.size() && points.size() < unroll && !kernel.combiners.empty())
+      return emitReductionInWays(points, accumulators);
     if (level == reductions.size()) {
       SmallVector<Value> results;
       for (auto [i, point] : llvm::enumerate(points))
@@ -250,6 +252,37 @@ private:
       }
       return emitReductions(level + 1, inner, SmallVector<Value>(carried));
     });
+  }
+
+  // The innermost reduction where few points advance together, as in a narrow matrix whose columns are summed: the next
+  // steps of the loop have accumulators of their own, which are added up in a fixed order behind it.
+  SmallVector<Value> emitReductionInWays(ArrayRef<NestPoint> points, ArrayRef<Value> accumulators) {
+    unsigned dim = reductions.back(), ways = unroll / points.size(), each = accumulators.size();
+    auto step = [&](Value iv, ArrayRef<Value> before) {
+      SmallVector<NestPoint> inner(points);
+      for (NestPoint &point : inner) {
+        point.ivs[dim] = iv;
+        body.loadReady(point, kernel);
+      }
+      return emitReductions(reductions.size(), inner, before);
+    };
+    SmallVector<Value> all(accumulators);
+    for (unsigned way = 1; way < ways; ++way)
+      for (NestPoint point : points)
+        llvm::append_range(all, body.initialValues(point, /*neutral=*/true));
+    Value main = roundDown(spans[dim], ways);
+    all = forLoop(spans[dim].lower, main, ways, all, [&](Value iv, ValueRange carried) {
+      SmallVector<Value> before(carried), after;
+      for (unsigned way = 0; way < ways; ++way)
+        llvm::append_range(after, step(add(iv, constant(way)), ArrayRef(before).slice(way * each, each)));
+      return after;
+    });
+    unsigned outputs = kernel.op.getNumDpsInits();
+    for (unsigned half = ways / 2; half >= 1; half /= 2)
+      for (unsigned i = 0; i < half * each; ++i)
+        all[i] = body.combine(i % outputs, all[i], all[i + half * each]);
+    return forLoop(main, spans[dim].upper, 1, ArrayRef(all).take_front(each),
+                   [&](Value iv, ValueRange carried) { return step(iv, SmallVector<Value>(carried)); });
   }
 
   void emitScalar(NestPoint &point) {

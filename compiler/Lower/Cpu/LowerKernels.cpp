@@ -2,6 +2,7 @@
 
 #include "compiler/Lower/Cpu/Clusters.h"
 #include "compiler/Lower/Cpu/Kernel.h"
+#include "compiler/Lower/Cpu/KernelShape.h"
 #include "compiler/Lower/Cpu/KernelTransforms.h"
 #include "compiler/Lower/Cpu/ReportKernels.h"
 
@@ -22,14 +23,9 @@ constexpr int64_t streamedBytes = 24 << 20;
 // Stores past the caches pay for ops of at most this cost per element. Where arithmetic is the bottleneck they are
 // slower.
 constexpr int64_t streamedCost = 16;
-// Rows of a block where an input is transposed: its lines are then read in pieces of 1 KiB, whatever their distance.
-constexpr int64_t transposedTile = 256;
 // Rows of a block whose partial result is as long as a row: with few rows, writing and combining partial results would
 // be most of the work.
 constexpr int64_t partialRows = 64;
-// Ops of at most this much work in all, known at compile time, get no parallel loop.
-constexpr int64_t inlineWork = 16384;
-
 class KernelLowering {
 public:
   KernelLowering(func::FuncOp function, VectorTarget target) : builder(function.getContext()), target(target) {}
@@ -196,18 +192,6 @@ private:
     }
   }
 
-  // All maps identities of one rank over dense arrays.
-  static bool isFlat(linalg::GenericOp op) {
-    return op.getNumReductionLoops() == 0 &&
-           llvm::all_of(op->getOpOperands(),
-                        [&](OpOperand &operand) {
-                          auto type = dyn_cast<MemRefType>(operand.get().getType());
-                          return type && type.getLayout().isIdentity() &&
-                                 op.getMatchingIndexingMap(&operand).isIdentity();
-                        }) &&
-           !op.getBody()->walk([](linalg::IndexOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  }
-
   // The buffer of which `operand` is a collapsed view.
   static Value originOf(Value operand) {
     if (auto collapse = operand.getDefiningOp<memref::CollapseShapeOp>())
@@ -250,74 +234,12 @@ private:
     emitNest(builder, loc, kernel, spans, options);
   }
 
-  static bool isSmall(Kernel &kernel) {
-    int64_t work = std::max<int64_t>(1, kernel.cost);
-    for (unsigned dim = 0; dim < kernel.numLoops(); ++dim) {
-      int64_t extent = kernel.staticExtent(dim);
-      if (ShapedType::isDynamic(extent) || (work *= extent) > inlineWork)
-        return false;
-    }
-    return true;
-  }
-
-  static unsigned firstReduction(Kernel &kernel) {
-    return std::distance(kernel.isReduction.begin(), llvm::find(kernel.isReduction, true));
-  }
-
-  // The parallel loop to cut into blocks. None for a reduction over whole rows of memory (a column sum, x.T @ v), whose
-  // few results are better made from partial results of blocks of rows.
-  static std::optional<unsigned> parallelSplit(Kernel &kernel) {
-    std::optional<unsigned> first;
-    unsigned parallel = 0;
-    for (unsigned dim = 0; dim < kernel.numLoops(); ++dim) {
-      if (kernel.isReduction[dim] || kernel.staticExtent(dim) == 1)
-        continue;
-      ++parallel;
-      if (!first)
-        first = dim;
-    }
-    if (parallel == 1 && !kernel.combiners.empty()) {
-      for (unsigned operand = 0; operand < kernel.numInputs(); ++operand) {
-        ArrayRef<AffineExpr> results = kernel.maps[operand].getResults();
-        if (results.size() >= 2)
-          if (auto dim = dyn_cast<AffineDimExpr>(results.front()))
-            if (kernel.isReduction[dim.getPosition()] &&
-                results.back() == getAffineDimExpr(*first, kernel.op.getContext()))
-              return std::nullopt;
-      }
-    }
-    return first;
-  }
-
   Value elementsPerRow(Kernel &kernel, ArrayRef<Span> spans, unsigned row) {
     Value elements = constant(1);
     for (unsigned dim = 0; dim < kernel.numLoops(); ++dim)
       if (dim != row)
         elements = multiply(elements, spans[dim].upper);
     return elements;
-  }
-
-  // Rows that a block should have for the nest to reuse what it loads: several for a product, a tile for a transposed
-  // input.
-  static int64_t leastRows(Kernel &kernel, unsigned split) {
-    if (kernel.hasReduction)
-      return llvm::count(kernel.isReduction, false) > 1 ? 8 : 1;
-    for (unsigned operand = 0; operand < kernel.numInputs(); ++operand) {
-      AffineMap map = kernel.maps[operand];
-      if (map.getNumResults() > 1 && map.getResults().back() == getAffineDimExpr(split, map.getContext()))
-        return transposedTile;
-    }
-    return 1;
-  }
-
-  // True when an input's innermost dimension is the loop `row`, and its others are not.
-  static bool readsAcrossRows(Kernel &kernel, unsigned row) {
-    for (unsigned operand = 0; operand < kernel.numInputs(); ++operand) {
-      AffineMap map = kernel.maps[operand];
-      if (map.getNumResults() > 1 && map.getResults().back() == getAffineDimExpr(row, map.getContext()))
-        return true;
-    }
-    return false;
   }
 
   // How many rows make a block; whole vectors when the blocks cut a vector loop.

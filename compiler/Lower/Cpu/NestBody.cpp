@@ -44,14 +44,6 @@ bool hasUnitStride(MemRefType type, unsigned position) {
   return strides[position] == 1;
 }
 
-// A check: `scf.if %bad { ... }` without results. In vectors it asks whether any lane is bad, and then runs for each
-// that is.
-static bool isGuard(Operation &op) {
-  auto guard = dyn_cast<scf::IfOp>(op);
-  return guard && guard->getNumResults() == 0 && !guard.elseBlock() &&
-         !guard.thenBlock()->walk([](linalg::IndexOp) { return WalkResult::interrupt(); }).wasInterrupted();
-}
-
 bool NestBody::canVectorize(unsigned dim) {
   DenseSet<Value> vectors;
   for (auto [operand, argument] : llvm::enumerate(kernel.op.getBody()->getArguments())) {
@@ -68,37 +60,8 @@ bool NestBody::canVectorize(unsigned dim) {
     if (isOutput && position < 0 && !kernel.isReduction[dim])
       return false;
   }
-  for (Operation &op : kernel.op.getBody()->without_terminator()) {
-    if (isGuard(op))
-      continue;
-    bool onVectors = llvm::any_of(op.getOperands(), [&](Value value) { return vectors.contains(value); });
-    if (auto index = dyn_cast<linalg::IndexOp>(op))
-      onVectors = index.getDim() == dim;
-    else if (op.getNumRegions()) {
-      // A region stays on scalars: nothing in it may depend on the lane.
-      bool depends = onVectors;
-      op.walk([&](Operation *inner) {
-        if (auto index = dyn_cast<linalg::IndexOp>(inner))
-          depends |= index.getDim() == dim;
-        for (Value value : inner->getOperands())
-          depends |= vectors.contains(value);
-      });
-      if (depends)
-        return false;
-    } else if (onVectors && isa<memref::LoadOp>(op)) {
-      if (!op.getResult(0).getType().isIntOrIndexOrFloat())
-        return false;
-    } else if (onVectors && !OpTrait::hasElementwiseMappableTraits(&op))
-      return false;
-    if (!onVectors)
-      continue;
-    for (Value result : op.getResults()) {
-      if (!result.getType().isIntOrIndexOrFloat())
-        return false;
-      vectors.insert(result);
-    }
-  }
-  return true;
+  return llvm::all_of(kernel.op.getBody()->without_terminator(),
+                      [&](Operation &op) { return canVectorizeOp(op, dim, vectors); });
 }
 
 int NestBody::contiguity(unsigned dim) {
@@ -141,10 +104,11 @@ unsigned NestBody::lanes(unsigned dim) {
   for (unsigned operand = 0; operand < kernel.maps.size(); ++operand)
     if (positionOf(kernel.maps[operand], dim) >= 0)
       bits = std::max(bits, bitsOf(getElementTypeOrSelf(kernel.operand(operand).getType())));
-  for (Operation &op : kernel.op.getBody()->without_terminator())
-    for (Type type : op.getResultTypes())
+  kernel.op.getBody()->walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
       if (isa<FloatType>(type) && !isa<arith::ConstantOp>(op))
         bits = std::max(bits, bitsOf(type));
+  });
   for (Combiner &combiner : kernel.combiners)
     bits = std::max(bits, bitsOf(combiner.value.getType()));
   return options.target.bits / bits;
@@ -199,46 +163,9 @@ SmallVector<Value> NestBody::evaluate(const NestPoint &point, ArrayRef<Value> ou
     for (Combiner &combiner : kernel.combiners)
       skipped.insert(combiner.op);
 
-  for (Operation &op : block->without_terminator()) {
-    if (skipped.contains(&op))
-      continue;
-    if (auto index = dyn_cast<linalg::IndexOp>(op)) {
-      Value value = point.ivs[index.getDim()];
-      if (static_cast<int>(index.getDim()) == point.vectorDim && point.lanes > 1) {
-        Value step = vector::StepOp::create(builder, loc, VectorType::get(point.lanes, builder.getIndexType()));
-        value = arith::AddIOp::create(builder, loc, splat(value, point.lanes), step);
-      }
-      mapping.map(index.getResult(), value);
-      continue;
-    }
-    SmallVector<Value> operands;
-    for (Value operand : op.getOperands())
-      operands.push_back(mapping.lookupOrDefault(operand));
-    if (isGuard(op) && isVector(operands[0])) {
-      emitGuard(point, cast<scf::IfOp>(op), operands[0], mapping);
-      continue;
-    }
-    if (llvm::none_of(operands, isVector)) {
-      Operation *copy = builder.clone(op, mapping);
-      // Indices of the loops inside a region op.
-      copy->walk([&](linalg::IndexOp index) {
-        index.replaceAllUsesWith(point.ivs[index.getDim()]);
-        index.erase();
-      });
-      continue;
-    }
-    if (auto read = dyn_cast<memref::LoadOp>(op)) {
-      mapping.map(read.getResult(), gather(point, read, ArrayRef(operands).drop_front()));
-      continue;
-    }
-    for (Value &operand : operands)
-      operand = splat(operand, point.lanes);
-    SmallVector<Type> types;
-    for (Type type : op.getResultTypes())
-      types.push_back(VectorType::get(point.lanes, type));
-    OperationState state(op.getLoc(), op.getName().getStringRef(), operands, types, op.getAttrs());
-    mapping.map(op.getResults(), builder.create(state)->getResults());
-  }
+  for (Operation &op : block->without_terminator())
+    if (!skipped.contains(&op))
+      emitOp(point, op, mapping);
 
   SmallVector<Value> results;
   if (values)
@@ -248,6 +175,50 @@ SmallVector<Value> NestBody::evaluate(const NestPoint &point, ArrayRef<Value> ou
     for (Value yielded : block->getTerminator()->getOperands())
       results.push_back(mapping.lookupOrDefault(yielded));
   return results;
+}
+
+void NestBody::emitOp(const NestPoint &point, Operation &op, IRMapping &mapping) {
+  if (auto index = dyn_cast<linalg::IndexOp>(op)) {
+    Value value = point.ivs[index.getDim()];
+    if (static_cast<int>(index.getDim()) == point.vectorDim && point.lanes > 1) {
+      Value step = vector::StepOp::create(builder, loc, VectorType::get(point.lanes, builder.getIndexType()));
+      value = arith::AddIOp::create(builder, loc, splat(value, point.lanes), step);
+    }
+    return mapping.map(index.getResult(), value);
+  }
+  SmallVector<Value> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(mapping.lookupOrDefault(operand));
+  if (op.getNumRegions() && dependsOnLanes(point, op, mapping)) {
+    if (isGuard(op))
+      return emitGuard(point, cast<scf::IfOp>(op), splat(operands[0], point.lanes), mapping);
+    return emitRegions(point, op, mapping);
+  }
+  if (llvm::none_of(operands, isVector)) {
+    Operation *copy = builder.clone(op, mapping);
+    // Indices of the loops inside a region op.
+    copy->walk([&](linalg::IndexOp index) {
+      index.replaceAllUsesWith(point.ivs[index.getDim()]);
+      index.erase();
+    });
+    return;
+  }
+  if (auto read = dyn_cast<memref::LoadOp>(op))
+    return mapping.map(read.getResult(), gather(point, read, ArrayRef(operands).drop_front()));
+  for (Value &operand : operands)
+    operand = splat(operand, point.lanes);
+  // Lanes that are off may hold a zero, which their program never divided by.
+  bool divides = isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp,
+                     arith::CeilDivSIOp, arith::CeilDivUIOp>(op);
+  if (divides && point.mask) {
+    Value one = constantOf(builder.getOneAttr(getElementTypeOrSelf(operands[1].getType())), operands[1].getType());
+    operands[1] = arith::SelectOp::create(builder, loc, point.mask, operands[1], one);
+  }
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes())
+    types.push_back(VectorType::get(point.lanes, type));
+  OperationState state(op.getLoc(), op.getName().getStringRef(), operands, types, op.getAttrs());
+  mapping.map(op.getResults(), builder.create(state)->getResults());
 }
 
 //===--------------------------------------------------------------------------------------------------------------===//

@@ -33,6 +33,10 @@ int positionOf(mlir::AffineMap map, unsigned dim);
 /// True when neighbours along dimension `position` are neighbours in memory.
 bool hasUnitStride(mlir::MemRefType type, unsigned position);
 
+/// A check: `scf.if %bad { ... }` without results. In vectors it asks whether any lane is bad, and then runs for each
+/// that is.
+bool isGuard(mlir::Operation &op);
+
 inline bool isVector(mlir::Value value) { return llvm::isa<mlir::VectorType>(value.getType()); }
 
 class NestBody {
@@ -93,6 +97,25 @@ private:
   mlir::Value flatView(mlir::Value buffer, mlir::Value &offset, llvm::SmallVector<mlir::Value> &strides);
   mlir::Value constantOf(mlir::TypedAttr value, mlir::Type type);
   llvm::SmallVector<mlir::Value> evaluate(const NestPoint &point, llvm::ArrayRef<mlir::Value> outputs, bool values);
+
+  void emitOp(const NestPoint &point, mlir::Operation &op, mlir::IRMapping &mapping);
+
+  // Loops and branches of the body (NestRegions.cpp).
+  bool canVectorizeOp(mlir::Operation &op, unsigned dim, llvm::DenseSet<mlir::Value> &vectors);
+  bool canVectorizeRegions(mlir::Operation &op, unsigned dim, llvm::DenseSet<mlir::Value> &vectors);
+  /// Notes that values differ between lanes; false where one has no vectors.
+  static bool becomeVectors(mlir::ValueRange values, llvm::DenseSet<mlir::Value> &vectors);
+  /// True when something in `op` differs between the lanes.
+  bool dependsOnLanes(const NestPoint &point, mlir::Operation &op, const mlir::IRMapping &mapping);
+  void emitRegions(const NestPoint &point, mlir::Operation &op, mlir::IRMapping &mapping);
+  llvm::SmallVector<mlir::Value> emitBlock(const NestPoint &point, mlir::Block &block, mlir::IRMapping &mapping);
+  llvm::SmallVector<mlir::Value> emitIf(const NestPoint &point, mlir::scf::IfOp branch, mlir::IRMapping &mapping);
+  llvm::SmallVector<mlir::Value> emitFor(const NestPoint &point, mlir::scf::ForOp loop, mlir::IRMapping &mapping);
+  llvm::SmallVector<mlir::Value> emitWhile(const NestPoint &point, mlir::scf::WhileOp loop, mlir::IRMapping &mapping);
+  llvm::SmallVector<mlir::Value> splatAll(mlir::ValueRange values, unsigned lanes);
+  llvm::SmallVector<mlir::Value> zeroVectors(mlir::TypeRange types, unsigned lanes);
+  mlir::Value both(mlir::Value mask, mlir::Value condition);
+  mlir::Value anyLane(mlir::Value mask);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

@@ -7,7 +7,7 @@
 #include "compiler/Dialect/IR/Facts.h"
 #include "compiler/Lower/Cuda/Passes.h"
 #include "compiler/Lower/Cuda/Placement.h"
-#include "compiler/Lower/RuntimeOps.h"
+#include "compiler/Lower/Scan.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -359,19 +359,22 @@ struct PlaceScalarsPass : PassWrapper<PlaceScalarsPass, OperationPass<ModuleOp>>
   StringRef getArgument() const final { return "pmap-cuda-place-scalars"; }
   StringRef getDescription() const final { return "Decide which scalars live on the device, and keep them there"; }
   void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<linalg::LinalgDialect, tensor::TensorDialect>();
+    registry.insert<linalg::LinalgDialect, scf::SCFDialect, tensor::TensorDialect>();
   }
 
   void runOnOperation() final {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      SmallVector<rt::CallOp> permutations;
+      SmallVector<rt::CallOp> permutations, scans;
       function.walk([&](rt::CallOp call) {
         if (call.getCallee() == "pmap_rt_permute")
           permutations.push_back(call);
+        else if (call.getCallee() == scanCallee)
+          scans.push_back(call);
       });
       llvm::for_each(permutations, permuteByKernel);
+      llvm::for_each(scans, scanByLoops);
       if (touchesNoArray(function))
         function->setAttr(hostFunction, UnitAttr::get(&getContext()));
       else

@@ -124,6 +124,10 @@ PMAP_NORETURN void pmap_rt_fail(const pmap_site *site, int32_t kind, int64_t a, 
 void pmap_rt_sort(int32_t dtype, int32_t descending, int32_t indices, int64_t outer, int64_t length, int64_t inner,
                   int64_t kept, const void *in, void *out);
 
+/// Running sums (PMAP_REDUCE_SUM) or products (PMAP_REDUCE_PROD) along the last dimension of an array [lines, length],
+/// which `out` may be. f16 and bf16 accumulate in f32. The bits depend on `length` only.
+void pmap_rt_scan(int32_t kind, int32_t dtype, int64_t lines, int64_t length, const void *in, void *out);
+
 /// Writes an array with its dimensions permuted: dimension d of the dense `result` is dimension `perm[d]` of `source`,
 /// which is in packed form and dense. Elements are `bytes` long (1, 2, 4 or 8); the rank is at most 16.
 void pmap_rt_permute(int32_t bytes, int32_t rank, const int32_t *perm, const pmap_array *source, void *result);
