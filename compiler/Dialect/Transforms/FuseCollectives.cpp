@@ -105,27 +105,36 @@ bool fusable(AllReduceOp a, AllReduceOp b) {
   });
 }
 
-// What stands between the two and needs the first, in order; nothing when it cannot move behind the second.
+bool reads(Operation *op, const llvm::SmallPtrSetImpl<Operation *> &ops) {
+  return op
+      ->walk([&](Operation *nested) {
+        return llvm::any_of(nested->getOperands(), [&](Value value) { return ops.contains(value.getDefiningOp()); })
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+// What stands between the two and needs the first, in order; nothing when it cannot move behind the second. Where the
+// second is of a checkpoint that is computed again in between, work that waited for it would find two of them in
+// memory, and in the end all (G4): the backward steps of the one go before.
 std::optional<SmallVector<Operation *>> dependentsBetween(AllReduceOp first, AllReduceOp second) {
-  llvm::SmallPtrSet<Operation *, 16> dependent;
+  llvm::SmallPtrSet<Operation *, 16> dependent = {first}, again;
   SmallVector<Operation *> list;
-  dependent.insert(first);
-  for (Operation *op = first->getNextNode();; op = op->getNextNode()) {
-    bool depends = op->walk([&](Operation *nested) {
-                       return llvm::any_of(nested->getOperands(),
-                                           [&](Value value) { return dependent.contains(value.getDefiningOp()); })
-                                  ? WalkResult::interrupt()
-                                  : WalkResult::advance();
-                     }).wasInterrupted();
-    if (op == second.getOperation())
-      return depends ? std::nullopt : std::optional(list);
-    if (!depends)
+  for (Operation *op = first->getNextNode(); op != second; op = op->getNextNode()) {
+    if (isa<OpaqueOp>(op) || reads(op, again))
+      again.insert(op);
+    if (!reads(op, dependent))
       continue;
-    if (!onlyCommunicates(op))
+    if (!onlyCommunicates(op) || isa<OpaqueOp>(op))
       return std::nullopt;
     dependent.insert(op);
     list.push_back(op);
   }
+  auto isWork = [](Operation *op) { return isa<CollectiveOp, DotOp>(op) || op->getNumRegions(); };
+  if (reads(second, dependent) || (reads(second, again) && llvm::any_of(list, isWork)))
+    return std::nullopt;
+  return list;
 }
 
 // The results of one of the two, out of those of the fused op.
