@@ -266,6 +266,8 @@ std::string unknownDocumentation(StringRef name) {
       }
   }
   llvm::sort(near);
+  if (name.size() == 5 && (name[0] == 'E' || name[0] == 'e') && llvm::all_of(name.drop_front(), llvm::isDigit))
+    return ("'" + name + "' is an error, whose page 'pmapc explain " + name + "' prints").str();
   std::string text = ("there is no builtin, module or library function '" + name + "'").str();
   if (near.empty())
     return text + "; 'pmapc doc' lists all";

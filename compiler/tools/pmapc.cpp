@@ -142,6 +142,21 @@ int unknownVerb(const CLI::App &app, llvm::StringRef verb) {
   return usageError("unknown verb '" + verb.str() + "' (" + hint + ")");
 }
 
+/// What is wrong with the words after a verb. A flag that the verb does not have is told first: its value looks like
+/// one file too many.
+int verbError(const CLI::App &verb, const std::string &message, int argc, char **argv) {
+  std::string command = "pmapc " + verb.get_name();
+  for (int i = 2; i < argc; ++i) {
+    llvm::StringRef flag = llvm::StringRef(argv[i]).split('=').first;
+    bool isFlag = flag.starts_with("--") ? flag.size() > 2 : flag.size() > 1 && flag[0] == '-' && isalpha(flag[1]);
+    // `-Dn=3` and `-oFILE` have their value behind them.
+    llvm::StringRef known = flag.starts_with("--") ? flag : flag.take_front(2);
+    if (isFlag && !verb.get_option_no_throw(known.str()))
+      return usageError(command + " has no flag '" + flag.str() + "' ('" + command + " --help' lists those it has)");
+  }
+  return usageError(message + " ('" + command + " --help' says more)");
+}
+
 int runVerb(const std::vector<std::string> &arguments) {
   SplitArguments split = splitRunArguments(arguments);
   CLI::App app("Compiles a program (or finds it in the cache) and runs its main.", "pmapc run");
@@ -210,7 +225,7 @@ int main2(int argc, char **argv) {
   auto *test = app.add_subcommand("test", "run the `test` blocks");
   test->add_option("FILE", files)->required();
   test->add_option("--filter", filter, "only tests whose title contains this");
-  test->add_option("--devices", devices, "CPU devices")->check(CLI::Range(1, 4096));
+  test->add_option("--devices", devices, "CPU devices")->check(CLI::Range(1, 1024));
   flags.addTo(*test, /*withTarget=*/true);
 
   auto *fmt = app.add_subcommand("fmt", "format sources: to standard output, or in place; - is standard input");
@@ -239,8 +254,8 @@ int main2(int argc, char **argv) {
 
   auto *repl = app.add_subcommand("repl", "the interactive session");
   repl->add_option("FILE", files, "definitions to load first");
-  repl->add_option("--devices", devices, "CPU devices")->check(CLI::Range(1, 4096));
-  repl->add_option("--threads", threads, "threads in all")->check(CLI::Range(1, 4096));
+  repl->add_option("--devices", devices, "CPU devices")->check(CLI::Range(1, 1024));
+  repl->add_option("--threads", threads, "threads in all")->check(CLI::Range(1, 1024));
   flags.addTo(*repl, /*withTarget=*/true);
 
   try {
@@ -250,7 +265,9 @@ int main2(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty())
       return unknownVerb(app, argv[1]);
-    return usageError(std::string(error.what()) + " (pmapc --help lists the verbs)");
+    if (app.get_subcommands().empty())
+      return usageError(std::string(error.what()) + " (pmapc --help lists the verbs)");
+    return verbError(*app.get_subcommands().front(), error.what(), argc, argv);
   }
 
   RunOptions options;

@@ -133,6 +133,8 @@ std::vector<Problem> pmap::rt::parseOptions(const pmap_signature &signature, int
       options.help = true;
     }
   }
+  if (!problems.empty())
+    return problems;
   if (options.devices.size() > 1 && !options.same)
     wrong("several numbers of devices need '--same'", {"it runs on each and compares the results"});
   if (options.same && options.devices.size() < 2)
