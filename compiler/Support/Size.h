@@ -72,6 +72,9 @@ public:
   static std::optional<Size> parse(llvm::StringRef text);
   /// The normal form: two sizes are equal exactly when their texts are.
   std::string str() const;
+  /// The size as people write it, for messages: `(n+1)//2`, `n/2+1`, and `n/data` for a part of `n` along an axis, which
+  /// is `@data` elsewhere. Not to be parsed: only `str` reads back as what it was.
+  std::string shown() const;
 
   Size operator+(const Size &other) const;
   Size operator-(const Size &other) const;

@@ -254,7 +254,28 @@ bool Size::nonNegative(int depth) const {
   return false;
 }
 
-bool Size::provablyNonNegative() const { return nonNegative(0); }
+bool Size::provablyNonNegative() const {
+  if (nonNegative(0))
+    return true;
+  // Floors by constants between their bounds as fractions, (a - c + 1) / c <= a // c <= a / c. What is left is below
+  // the size, which is whole: above -1 it is at least 0.
+  Size least = *this;
+  bool changed = false;
+  for (const Term &term : list) {
+    if (term.factors.size() != 1 || term.factors[0].power != 1 || term.factors[0].atom->kind != SizeAtom::FloorDiv)
+      continue;
+    const Size &a = term.factors[0].atom->operands[0], &c = term.factors[0].atom->operands[1];
+    if (!c.isConstant() || *c.constant() <= 0)
+      continue;
+    Size bound = exactQuotient(term.coefficient.num > 0 ? a - c + Size(1) : a, c);
+    Size coefficient = exactQuotient(Size(term.coefficient.num), Size(term.coefficient.den));
+    least = least - multiply(term, {{1, 1}, {}}) + coefficient * bound;
+    changed = true;
+  }
+  auto [numerator, denominator] = least.asQuotient();
+  std::optional<int64_t> parts = denominator.constant();
+  return changed && parts && (numerator + Size(*parts - 1)).nonNegative(1);
+}
 
 bool Size::provablyDiffers(const Size &other) const {
   return (*this - other).provablyPositive() || (other - *this).provablyPositive();

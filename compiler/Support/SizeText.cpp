@@ -36,6 +36,87 @@ std::string printSum(const std::vector<Size::Term> &terms) {
   return text.empty() ? "0" : text;
 }
 
+std::string showSum(const std::vector<Size::Term> &terms);
+
+/// In parentheses where it is a sum, or anything but one atom.
+std::string showOperand(const Size &size) {
+  std::string text = size.shown();
+  bool isOne = size.terms().empty() || (size.terms().size() == 1 && size.terms()[0].coefficient.den == 1 &&
+                                        size.terms()[0].coefficient.num >= (size.terms()[0].factors.empty() ? 0 : 1) &&
+                                        (size.terms()[0].factors.empty() ||
+                                         (size.terms()[0].coefficient.num == 1 && size.terms()[0].factors.size() == 1 &&
+                                          size.terms()[0].factors[0].power == 1)));
+  return isOne ? text : "(" + text + ")";
+}
+
+std::string showAtom(const SizeAtom &atom, bool isAlone) {
+  auto between = [&](const char *op) {
+    std::string text = showOperand(atom.operands[0]) + op + showOperand(atom.operands[1]);
+    return isAlone ? text : "(" + text + ")";
+  };
+  switch (atom.kind) {
+  case SizeAtom::FloorDiv:
+    return between("//");
+  case SizeAtom::Mod:
+    return between("%");
+  case SizeAtom::Min:
+  case SizeAtom::Max:
+    return (atom.kind == SizeAtom::Min ? "min(" : "max(") + atom.operands[0].shown() + ", " + atom.operands[1].shown() +
+           ")";
+  default:
+    return atom.text;
+  }
+}
+
+/// A sum without quotients, as people write it: what is added before what is taken away.
+std::string showSum(const std::vector<Size::Term> &terms) {
+  std::string text;
+  std::vector<Size::Term> ordered;
+  for (bool isAdded : {true, false})
+    for (const Size::Term &term : terms)
+      if ((term.coefficient.num > 0) == isAdded)
+        ordered.push_back(term);
+  for (const Size::Term &term : ordered) {
+    int64_t number = term.coefficient.num;
+    text += number < 0 ? "-" : text.empty() ? "" : "+";
+    std::string magnitude = std::to_string(number);
+    if (number < 0)
+      magnitude.erase(0, 1);
+    bool hasNumber = magnitude != "1" || term.factors.empty();
+    text += hasNumber ? magnitude : "";
+    bool first = !hasNumber;
+    for (const Size::Factor &factor : term.factors) {
+      bool isAlone = !hasNumber && number > 0 && term.factors.size() == 1 && factor.power == 1;
+      for (int i = 0; i < factor.power; ++i) {
+        text += first ? "" : "*";
+        first = false;
+        text += showAtom(*factor.atom, isAlone);
+      }
+    }
+  }
+  return text.empty() ? "0" : text;
+}
+
+/// The product that a sum is divided by, in parentheses where it has several factors.
+std::string showDivisor(const Size &monomial, const std::vector<std::string> &sums) {
+  std::vector<std::string> factors;
+  for (const Size::Term &term : monomial.terms()) {
+    if (term.coefficient.num != 1)
+      factors.push_back(std::to_string(term.coefficient.num));
+    for (const Size::Factor &factor : term.factors)
+      for (int i = 0; i < factor.power; ++i) {
+        // A part along an axis: `n/data`, without the mark that tells the axis from a size of that name.
+        std::string text = showAtom(*factor.atom, /*isAlone=*/false);
+        factors.push_back(text[0] == '@' ? text.substr(1) : text);
+      }
+  }
+  factors.insert(factors.end(), sums.begin(), sums.end());
+  std::string text;
+  for (const std::string &factor : factors)
+    text += (text.empty() ? "" : "*") + factor;
+  return factors.size() > 1 ? "(" + text + ")" : text;
+}
+
 class Parser {
 public:
   explicit Parser(llvm::StringRef text) : rest(text) {}
@@ -135,6 +216,52 @@ private:
 };
 
 } // namespace
+
+std::string Size::shown() const {
+  if (bad)
+    return "overflow";
+  // Terms with the same divisor stand above it together; the whole ones come last.
+  struct Group {
+    Size terms;
+    std::vector<std::string> sums; // divisors that are sums
+  };
+  std::map<std::pair<std::string, std::string>, Group> groups;
+  for (const Term &term : list) {
+    Group group;
+    Term plain{term.coefficient, {}};
+    std::string sums;
+    for (const Factor &factor : term.factors) {
+      if (factor.atom->kind != SizeAtom::Divisor) {
+        plain.factors.push_back(factor);
+        continue;
+      }
+      for (int i = 0; i < -factor.power; ++i)
+        group.sums.push_back("(" + factor.atom->operands[0].shown() + ")");
+      sums += factor.atom->text + "^" + std::to_string(factor.power);
+    }
+    Size one;
+    one.list.push_back(plain);
+    std::string divisor = one.asQuotient().second.str();
+    auto [place, fresh] = groups.try_emplace({sums, divisor == "1" ? "" : divisor}, group);
+    place->second.terms.list.push_back(plain);
+  }
+  std::string text;
+  auto add = [&](const Group &group) {
+    auto [numerator, denominator] = group.terms.asQuotient();
+    std::string divisor = showDivisor(denominator, group.sums), piece = showSum(numerator.list);
+    if (!divisor.empty()) {
+      bool isSum = numerator.list.size() > 1;
+      piece = (isSum ? "(" + piece + ")" : piece) + "/" + divisor;
+    }
+    text += (text.empty() || piece[0] == '-' ? "" : "+") + piece;
+  };
+  for (auto &[key, group] : groups)
+    if (key != std::pair<std::string, std::string>())
+      add(group);
+  if (auto whole = groups.find({}); whole != groups.end())
+    add(whole->second);
+  return text.empty() ? "0" : text;
+}
 
 std::string Size::str() const {
   if (bad)

@@ -52,6 +52,41 @@ TEST(Size, TextRoundTrips) {
   EXPECT_FALSE(Size::parse(""));
 }
 
+TEST(Size, ShownAsPeopleWrite) {
+  EXPECT_EQ(size("n/@data").shown(), "n/data");
+  EXPECT_EQ(size("4/@a").shown(), "4/a");
+  EXPECT_EQ(size("@data*n").shown(), "@data*n");
+  EXPECT_EQ(size("n/2+1").shown(), "n/2+1");
+  EXPECT_EQ(size("n/(2*@a*@b)").shown(), "n/(2*a*b)");
+  EXPECT_EQ(size("n/(d+1)+m").shown(), "n/(d+1)+m");
+  EXPECT_EQ(size("floordiv(n+1,2)").shown(), "(n+1)//2");
+  EXPECT_EQ(size("n-2*floordiv(n,2)").shown(), "n-2*(n//2)");
+  EXPECT_EQ(size("mod(2*n,m)").shown(), "(2*n)%m");
+  EXPECT_EQ(size("min(k,n)+1").shown(), "min(k, n)+1");
+  EXPECT_EQ(size("0-n").shown(), "-n");
+  EXPECT_EQ(size("0").shown(), "0");
+}
+
+TEST(Size, FloorsLieBetweenFractions) {
+  EXPECT_TRUE(size("n-floordiv(n+1,2)").provablyNonNegative());
+  EXPECT_TRUE(size("floordiv(3*n,4)-floordiv(n,4)").provablyNonNegative());
+  EXPECT_TRUE(size("floordiv(n+1,2)-floordiv(n,2)").provablyNonNegative());
+  EXPECT_TRUE(size("n-floordiv(n,2)").provablyNonNegative());
+  EXPECT_TRUE(size("n+1-floordiv(n,2)-floordiv(n+1,2)").provablyNonNegative());
+  EXPECT_FALSE(size("floordiv(n,2)-1").provablyNonNegative());
+  EXPECT_FALSE(size("n-floordiv(n+2,2)").provablyNonNegative());
+  EXPECT_FALSE(size("floordiv(n,2)-floordiv(n+1,2)").provablyNonNegative());
+  // What is shown holds for small sizes.
+  for (const char *text : {"n-floordiv(n+k,2)", "floordiv(3*n,4)-floordiv(k,4)", "2*floordiv(n,2)-k",
+                           "floordiv(n+2,3)-floordiv(n,3)-1", "floordiv(5*n+k,4)-n"}) {
+    if (!size(text).provablyNonNegative())
+      continue;
+    for (int64_t n = 0; n < 12; ++n)
+      for (int64_t k = 0; k < 12; ++k)
+        EXPECT_GE(size(text).evaluate([&](llvm::StringRef s) { return s == "n" ? n : k; }).value_or(-1), 0) << text;
+  }
+}
+
 TEST(Size, CallsSimplify) {
   EXPECT_SAME("floordiv(4*n+9,4)", "n+2+floordiv(1,4)");
   EXPECT_SAME("floordiv(4*n+m,4)", "n+floordiv(m,4)");
