@@ -1,4 +1,4 @@
-// Making arrays of values: constants, stacked lists, dtypes that meet, broadcasting and widening.
+// Making arrays of values: constants, stacked lists, broadcasting and widening.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Elaborator.h"
 
@@ -87,17 +87,6 @@ std::optional<DType> Elaborator::dtypeOf(const Value &value) const {
       if (std::optional<DType> dtype = dtypeOf(element))
         return dtype;
   return std::nullopt;
-}
-
-/// Whether a weak value is a fraction (or could be), so that it must become a float.
-static bool isWeakFloat(const Value &value) {
-  if (value.is(ValueKind::Float))
-    return true;
-  if (const auto *array = value.as<ArrayValue>())
-    return array->weak && isFloat(array->dtype);
-  if (const auto *list = value.as<ListValue>())
-    return any_of(list->elements, isWeakFloat);
-  return false;
 }
 
 DType Elaborator::defaultDType(const Value &weak) const {
@@ -280,6 +269,18 @@ Value Elaborator::materialize(const Value &value, std::optional<DType> hint) {
   return error(Code::E0303, range, "expected an array, got " + describeKind(value));
 }
 
+Value Elaborator::claimable(const Value &value) {
+  const auto *array = value.as<ArrayValue>();
+  if (array && array->weak && !isDistributed(value))
+    return value;
+  if (!isArrayLike(value) || dtypeOf(value))
+    return materialize(value);
+  DType wide = isFloat(defaultDType(value)) ? DType::F64 : DType::I64;
+  Value made = materialize(value, wide);
+  array = made.as<ArrayValue>();
+  return array ? Value::scalar(array->ssa, wide, value.range(), /*weak=*/true, array->recipe) : made;
+}
+
 Value Elaborator::stackList(const ListValue &list, std::optional<DType> hint) {
   SourceRange range = list.range;
   SmallVector<Value> numbers;
@@ -350,12 +351,16 @@ Value Elaborator::stackList(const ListValue &list, std::optional<DType> hint) {
   for (auto [i, row] : enumerate(rows)) {
     SmallVector<Size> sizes = sizesOf(row);
     if (sizes != first) {
+      if (assumedEqual(first, sizes))
+        return Value::error();
       Report report = error(Code::E0414, list.elements[i].range(),
                             "the rows of an array have one shape: expected " + renderArray(dtype, first) + ", got " +
                                 renderArray(dtype, sizes));
       for (ArrayRef<Size> part : {ArrayRef<Size>(first), ArrayRef<Size>(sizes)})
         for (const Size &size : part)
           noteBirths(report, size);
+      if (sizes.size() == first.size())
+        report.note({}, "to join arrays of different lengths, write concat((a, b))");
       return report;
     }
     sizes.insert(sizes.begin(), Size(1));
@@ -370,132 +375,6 @@ mlir::Value Elaborator::tensorOf(const Value &value, std::optional<DType> hint) 
   Value made = materialize(value, hint);
   const auto *array = made.as<ArrayValue>();
   return array ? array->ssa : mlir::Value();
-}
-
-//===----------------------------------------------------------------------===//
-// Agreement
-//===----------------------------------------------------------------------===//
-
-std::optional<DType> Elaborator::commonDType(ArrayRef<Value> operands, SourceRange range, StringRef what,
-                                             bool allowAllWeak) {
-  failedCommonDType = true;
-  std::optional<DType> strong;
-  const Value *first = nullptr;
-  bool weakFloat = false;
-  const Value *fraction = nullptr;
-  for (const Value &operand : operands) {
-    if (!operand || operand.isError())
-      return std::nullopt;
-    if (!isArrayLike(operand)) {
-      error(Code::E0303, operand.range(), what + ": expected an array, got " + describeKind(operand));
-      return std::nullopt;
-    }
-    std::optional<DType> dtype = dtypeOf(operand);
-    if (isWeakFloat(operand)) {
-      weakFloat = true;
-      fraction = &operand;
-    }
-    if (!dtype)
-      continue;
-    if (!strong) {
-      strong = dtype;
-      first = &operand;
-      continue;
-    }
-    if (*dtype == *strong)
-      continue;
-    Report report =
-        error(Code::E0301, range,
-              what + ": " + dtypeName(*strong) + " meets " + dtypeName(*dtype) + ", and neither converts by itself");
-    noteDType(report, *first);
-    noteDType(report, operand);
-    // The fix converts towards the float, or the wider of two of a kind.
-    auto weight = [](DType d) { return (isFloat(d) ? 1000 : 0) + (isBool(d) ? -1000 : 0) + int(dtypeBits(d)); };
-    bool towardsFirst = weight(*strong) >= weight(*dtype);
-    const Value &converted = towardsFirst ? operand : *first;
-    DType target = towardsFirst ? *strong : *dtype;
-    if (target != DType::Key && converted.range().isValid())
-      report.fix(converted.range(), dtypeName(target) + "(" + converted.range().text() + ")");
-    return std::nullopt;
-  }
-  if (strong && weakFloat && !isFloat(*strong)) {
-    Report report = error(Code::E0302, range,
-                          what + ": the fraction '" + sourceText(fraction->range()) + "' meets " + dtypeName(*strong) +
-                              ", and neither converts by itself");
-    noteDType(report, *first);
-    if (first->range().isValid())
-      report.fix(first->range(), "f32(" + first->range().text() + ")");
-    return std::nullopt;
-  }
-  failedCommonDType = false;
-  if (strong)
-    return strong;
-  if (allowAllWeak)
-    return std::nullopt;
-  return weakFloat ? DType::F32 : DType::I32;
-}
-
-std::optional<SmallVector<Size>> Elaborator::broadcastShapes(ArrayRef<Value> operands, SourceRange range,
-                                                             StringRef what) {
-  SmallVector<Size> result;
-  SmallVector<const Value *> owner; // which operand gave a dimension its size
-  for (const Value &operand : operands) {
-    SmallVector<Size> sizes = sizesOf(operand);
-    if (sizes.size() > result.size()) {
-      size_t added = sizes.size() - result.size();
-      result.insert(result.begin(), added, Size(1));
-      owner.insert(owner.begin(), added, nullptr);
-    }
-    size_t shift = result.size() - sizes.size();
-    for (auto [i, size] : enumerate(sizes)) {
-      Size &merged = result[shift + i];
-      if (merged == size || size.isConstant(1))
-        continue;
-      if (merged.isConstant(1)) {
-        merged = size;
-        owner[shift + i] = &operand;
-        continue;
-      }
-      const Value &other = owner[shift + i] ? *owner[shift + i] : operands.front();
-      Report report = error(Code::E0402, range,
-                            what + ": shapes " + render(sizesOf(other)) + " and " + render(sizes) +
-                                " do not broadcast: " + render(merged) + " meets " + render(size));
-      noteBirths(report, merged);
-      noteBirths(report, size);
-      return std::nullopt;
-    }
-  }
-  return result;
-}
-
-bool Elaborator::unifyForElementwise(MutableArrayRef<Value> operands, SourceRange range, StringRef what,
-                                     bool keepDTypes) {
-  std::optional<DType> dtype;
-  if (!keepDTypes) {
-    dtype = commonDType(operands, range, what);
-    if (!dtype)
-      return false;
-  }
-  VarySet vary;
-  bool ok = true;
-  for (Value &operand : operands) {
-    // Lists and distributed values become tensors first, so that sizes below are those of what is computed with.
-    operand = materialize(operand, dtype);
-    ok &= !operand.isError();
-    vary = unionOf(vary, varyOf(operand));
-  }
-  if (!ok)
-    return false;
-  std::optional<SmallVector<Size>> shape = broadcastShapes(operands, range, what);
-  if (!shape)
-    return false;
-  for (Value &operand : operands) {
-    const auto *array = operand.as<ArrayValue>();
-    mlir::Value ssa = broadcastTo(widen(array->ssa, vary), *shape, range);
-    if (ssa != array->ssa)
-      operand = Value::array(ssa, array->dtype, operand.range());
-  }
-  return true;
 }
 
 } // namespace pmap::sema

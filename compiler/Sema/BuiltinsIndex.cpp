@@ -58,6 +58,8 @@ Value scatterInto(CallContext &c, const Operand &x, const Operand &indices, cons
   for (size_t i = 0; fits && i < mine.size(); ++i)
     fits = mine[i].isConstant(1) || mine[i] == wanted[i + shift];
   if (!fits) {
+    if (c.e.assumedToFit(mine, wanted))
+      return Value::error();
     Report report = c.e.error(Code::E0401, updates.range(),
                               "`" + c.builtin.name + "` needs updates of shape " + c.e.render(wanted) + ", got " +
                                   c.e.render(mine));

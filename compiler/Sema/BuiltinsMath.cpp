@@ -109,7 +109,7 @@ Value unaryMath(CallContext &c) {
   if (auto literal = literalOf(x))
     return Value::floating(row->fold(*literal), c.range);
   Emit m(c);
-  bool weak = x.is(ValueKind::Size) || (x.is(ValueKind::Array) && !c.e.dtypeOf(x));
+  bool weak = c.e.isArrayLike(x) && !c.e.dtypeOf(x);
   Arguments arguments(c);
   if (weak) {
     Operand operand = arguments.asArray(x, DType::F64);
@@ -214,6 +214,16 @@ Value extremum(CallContext &c) {
   auto p = asSize(c[0]), q = asSize(c[1]);
   if (p && q)
     return Value::size(larger ? Size::max(*p, *q) : Size::min(*p, *q), c.range);
+  // And so have integers that only the run knows where they become sizes: x[:minimum(k, n)] is in range. The parts of a
+  // size are at least 0, which says nothing of the greater of two.
+  auto isNumber = [&](const Value &v) { return c.e.isArrayLike(v) && c.e.rankOf(v) == 0; };
+  std::shared_ptr<const SizeRecipe> recipe;
+  if (isNumber(c[0]) && isNumber(c[1]))
+    recipe = c.e.combine(c[0], c[1], [&](const Size &a, const Size &b) -> std::optional<Size> {
+      return larger ? Size::max(a, b) : Size::min(a, b);
+    });
+  if (recipe && larger && !recipe->scalars.empty())
+    recipe = nullptr;
   if (!unify(c, operands))
     return Value::error();
   const auto *a = operands[0].as<ArrayValue>(), *b = operands[1].as<ArrayValue>();
@@ -223,7 +233,7 @@ Value extremum(CallContext &c) {
   if (a->dtype == DType::Key)
     return Arguments(c).badDType({a->ssa, a->dtype, c[0].range()}, "numbers");
   mlir::Value result = larger ? m.maximum(a->ssa, b->ssa, a->dtype) : m.minimum(a->ssa, b->ssa, a->dtype);
-  return Value::array(result, a->dtype, c.range);
+  return Value::scalar(result, a->dtype, c.range, /*weak=*/false, recipe);
 }
 
 Value absolute(CallContext &c) {

@@ -30,6 +30,19 @@ Value preludeBuiltin(CallContext &c) {
   return callPrelude(c, c.builtin.name, arguments);
 }
 
+/// solve, solve_triangular: two arrays of one dtype, which a literal takes from the other.
+Value pairBuiltin(CallContext &c) {
+  SmallVector<Value, 3> given(c.arguments.begin(), c.arguments.end());
+  auto dtype = c.e.commonDType({given[0], given[1]}, c.range, "`" + c.builtin.name + "`");
+  if (!dtype)
+    return Value::error();
+  for (Value &side : llvm::MutableArrayRef(given).take_front(2))
+    if (side = c.e.materialize(side, isFloat(*dtype) ? *dtype : DType::F32); side.isError())
+      return side;
+  CallContext inner{c.e, c.builtin, given, c.range};
+  return preludeBuiltin(inner);
+}
+
 /// lgamma, tgamma: the formulas are for floats.
 Value floatingBuiltin(CallContext &c) {
   Operand x = Arguments(c).floating("x");
@@ -61,7 +74,9 @@ std::optional<Value> readStrides(CallContext &c, int64_t dimensions) {
 /// conv(x, kernel, strides: 1, padding: "valid"): [batch, n, channels] by [k, channels, out], or the same in two
 /// dimensions. `padding:` is "valid", "same", or a margin for every side.
 Value conv(CallContext &c) {
-  Operand x = Arguments(c).array("x"), kernel = Arguments(c).array("kernel");
+  // A literal takes the dtype of the other.
+  auto dtypeOf = [&](StringRef parameter) { return c[parameter] ? c.e.dtypeOf(c[parameter]) : std::nullopt; };
+  Operand x = Arguments(c).array("x", dtypeOf("kernel")), kernel = Arguments(c).array("kernel", dtypeOf("x"));
   if (!x || !kernel)
     return Value::error();
   int64_t dimensions = kernel.rank() - 2;
@@ -106,8 +121,8 @@ Value conv(CallContext &c) {
 
 void sema::registerPreludeBuiltins(BuiltinTable &table) {
   table.add("cholesky", "a", preludeBuiltin);
-  table.add("solve", "a, b", preludeBuiltin);
-  table.add("solve_triangular", "a, b, lower:?", preludeBuiltin);
+  table.add("solve", "a, b", pairBuiltin);
+  table.add("solve_triangular", "a, b, lower:?", pairBuiltin);
   table.add("qr", "a", preludeBuiltin);
   table.add("lgamma", "x", floatingBuiltin);
   table.add("tgamma", "x", floatingBuiltin);

@@ -1,5 +1,6 @@
 // Shapes: reshape, transpose, joining, splitting.
 
+#include "compiler/Dialect/IR/FailureText.h"
 #include "compiler/Sema/Builtins.h"
 
 using namespace pmap;
@@ -61,7 +62,15 @@ Value reshape(CallContext &c) {
   for (const Size &size : sizes)
     if ((-size).provablyPositive())
       return c.e.error(Code::E0408, c["shape"].range(), "a size is at least 0, got " + c.e.render(size));
-  return arrayOf(c, Emit(c).reshape(widenBySizes(c, x.ssa, sizes), sizes), x);
+  Emit m(c);
+  // Whether the size left open is whole is known where the sizes are, and told of this dimension.
+  if (open >= 0 && !sizes[open].asQuotient().second.isConstant(1)) {
+    std::string given = c.e.render(sizes[open]);
+    m.loc = toldAs(m.loc, "E1103",
+                   "`reshape`: dimension " + std::to_string(open) + " would have the size " + given +
+                       ", and {a} does not divide by {b}");
+  }
+  return arrayOf(c, m.reshape(widenBySizes(c, x.ssa, sizes), sizes), x);
 }
 
 Value ravelArray(CallContext &c) {
@@ -158,6 +167,8 @@ Value broadcastTo(CallContext &c) {
   for (int64_t i = 0; fits && i < x.rank(); ++i)
     fits = sizes[i].isConstant(1) || sizes[i] == wanted[i + shift];
   if (!fits) {
+    if (c.e.assumedToFit(sizes, wanted))
+      return Value::error();
     Report report = c.e.error(Code::E0402, c.range, "cannot broadcast " + shown(c, x) + " to " + c.e.render(wanted));
     for (const Size &size : sizes)
       c.e.noteBirths(report, size);
@@ -174,10 +185,16 @@ std::optional<SmallVector<Operand, 4>> readArrays(CallContext &c, StringRef para
   const Value &all = c[parameter];
   if (!all || all.isError())
     return std::nullopt;
-  if (!all.is(ValueKind::Tuple) && !all.is(ValueKind::List))
-    return c.e.error(Code::E0520, all.range(),
-                     "`" + c.builtin.name + "` takes a tuple of arrays, as in `" + c.builtin.name + "((a, b))`, got " +
-                         describeKind(all));
+  if (!all.is(ValueKind::Tuple) && !all.is(ValueKind::List)) {
+    Report report = c.e.error(Code::E0520, all.range(),
+                              "`" + c.builtin.name + "` takes a tuple of arrays, as in `" + c.builtin.name +
+                                  "((a, b))`, got " + describeKind(all));
+    // NumPy's habit, a list of arrays, is one array here.
+    StringRef text = all.range().isValid() ? all.range().text() : StringRef();
+    if (text.consume_front("[") && text.consume_back("]"))
+      report.fix(all.range(), "(" + text + ")");
+    return report;
+  }
   SmallVector<Value, 4> values = Arguments(c).sequence(all);
   if (values.empty())
     return c.e.error(Code::E0520, all.range(), "`" + c.builtin.name + "` needs at least one array, got none");
@@ -243,6 +260,8 @@ Value stack(CallContext &c) {
     for (size_t i = 0; same && i < sizes.size(); ++i)
       same = mine[i] == sizes[i];
     if (!same) {
+      if (c.e.assumedEqual(sizes, mine))
+        return Value::error();
       Report report =
           c.e.error(Code::E0401, x.range,
                     "`stack` joins arrays of one shape: expected " + shown(c, first) + ", got " + shown(c, x));

@@ -119,6 +119,9 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
         axis.extent = sizes[dim];
         axis.known = true;
         firstUse = use.range;
+      } else if (axis.extent != sizes[dim] && assumedEqual(axis.extent, sizes[dim])) {
+        failed = true;
+        break;
       } else if (axis.extent != sizes[dim]) {
         Report report = error(Code::E0416, use.range,
                               "the range of '" + written.index.text + "' is " + render(axis.extent) +

@@ -65,6 +65,8 @@ std::optional<Elaborator::LeafType> Elaborator::meet(const Value &a, const Value
   }
   type.sizes = sizesOf(a);
   SmallVector<Size> others = sizesOf(b);
+  if (type.sizes != others && assumedEqual(type.sizes, others))
+    return std::nullopt;
   if (type.sizes != others) {
     Report report = error(Code::E0311, range, what + ": expected one shape, got " + render(a) + " and " + render(b));
     for (ArrayRef<Size> part : {ArrayRef<Size>(type.sizes), ArrayRef<Size>(others)})

@@ -77,8 +77,7 @@ Value Elaborator::convert(const Value &value, DType dtype, SourceRange range) {
     const auto *array = made.as<ArrayValue>();
     return array ? Value::scalar(array->ssa, dtype, range, false, array->recipe) : made;
   }
-  const auto *given = value.as<ArrayValue>();
-  Value made = given && given->weak ? value : materialize(value);
+  Value made = claimable(value);
   const auto *array = made.as<ArrayValue>();
   if (!array)
     return made;

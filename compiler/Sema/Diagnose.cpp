@@ -71,6 +71,16 @@ void Elaborator::noteBirths(Report &report, const Size &size) {
   for (const std::string &name : size.symbols())
     if (const SizeSymbol *symbol = findSymbol(name))
       report.note(symbol->birth, "'" + symbol->shown + "' is " + symbol->birthText);
+  // What the lesser of two sizes is, or a quotient rounded down, the program may know better.
+  bool hasCall = any_of(size.terms(), [](const Size::Term &term) {
+    return any_of(term.factors, [](const Size::Factor &factor) {
+      return factor.atom->kind != SizeAtom::Symbol && factor.atom->kind != SizeAtom::Divisor;
+    });
+  });
+  if (hasCall)
+    report.note({}, "where " + render(size) +
+                        " is known to be another size, `:>` says so, as in `x :> f32[n]`, and that "
+                        "is checked when the program runs");
 }
 
 std::string Elaborator::sourceText(SourceRange range, size_t limit) const {
@@ -160,8 +170,16 @@ void Elaborator::noteDType(Report &report, const Value &value) {
     for (mlir::Value operand : op->getOperands())
       if (isa<mlir::RankedTensorType>(operand.getType()) &&
           mlir::getElementTypeOrSelf(operand.getType()) == mlir::getElementTypeOrSelf(ssa.getType())) {
+        // A literal took its dtype from what stands beside it.
+        mlir::Operation *source = operand.getDefiningOp();
+        while (isa_and_nonnull<WidenOp, BroadcastOp>(source))
+          source = source->getOperand(0).getDefiningOp();
+        bool isLiteral = isa_and_nonnull<mlir::arith::ConstantOp>(source);
+        if (next && isLiteral)
+          continue;
         next = operand;
-        break;
+        if (!isLiteral)
+          break;
       }
     if (!next || !rangeOf(next.getLoc()).isValid())
       break;

@@ -88,7 +88,7 @@ Value Elaborator::mapLeavesOf(const Value &value, function_ref<Value(const Value
   return map(value);
 }
 
-Value Elaborator::seenFromHere(const Value &value) {
+Value Elaborator::seenFromHere(const Value &value, bool fromOutside) {
   if (isolations.empty() && varyingRegions.empty())
     return value;
   return mapLeavesOf(value, [&](const Value &leaf) -> Value {
@@ -100,7 +100,7 @@ Value Elaborator::seenFromHere(const Value &value) {
         // The devices at run time have no symbol; of an open mesh they are what they are outside.
         return symbol ? symbol->isolation < isolations.size() : name == "@devices";
       });
-      return isOutside ? Value::size(isolations.back().captureSize(size->polynomial), leaf.range()) : leaf;
+      return isOutside ? Value::size(isolations.back().captureSize(size->polynomial, fromOutside), leaf.range()) : leaf;
     }
     const auto *array = leaf.as<ArrayValue>();
     if (!array)

@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <map>
 
 namespace pmap {
@@ -141,6 +142,8 @@ public:
   /// distributed values are gathered (P5). A weak value takes `hint`, or its default. Never changes a strong dtype.
   /// Returns Error (reported) when the value cannot be an array or a fractional literal meets an integer dtype.
   Value materialize(const Value &value, std::optional<DType> hint = std::nullopt);
+  /// The same, but what has no dtype yet keeps taking that of what it meets: `[1, 2][k]` is as weak as `1` is.
+  Value claimable(const Value &value);
   /// The tensor of `materialize`; null on error.
   mlir::Value tensorOf(const Value &value, std::optional<DType> hint = std::nullopt);
   /// The dtype that operands of an elementwise operation meet in; nullopt (reported) when two strong ones differ, with
@@ -191,6 +194,10 @@ public:
   /// What a scalar means as a size; null when it is none. And what two such give under an operator.
   std::shared_ptr<const SizeRecipe> recipeOf(const Value &value);
   std::shared_ptr<const SizeRecipe> combine(ast::BinaryOp op, const Value &lhs, const Value &rhs);
+  /// The same for any operation on sizes; null where it gives nothing.
+  std::shared_ptr<const SizeRecipe>
+  combine(const Value &lhs, const Value &rhs,
+          llvm::function_ref<std::optional<Size>(const Size &p, const Size &q)> operation);
   /// Makes the symbols of a size that exist only as index values (loop indices) nameable in types.
   void bindSymbolsOf(const Size &size);
   /// Whether what `op` defines may be used at the insertion point.
@@ -238,7 +245,8 @@ public:
   bool collectiveAllowed(llvm::ArrayRef<std::string> axes, SourceRange range, llvm::StringRef name);
   llvm::SmallVector<VaryingRegion, 4> varyingRegions;
   /// How a value that was bound outside the innermost varying regions is seen inside (V5).
-  Value seenFromHere(const Value &value);
+  /// `fromOutside`: it was bound outside of the innermost `pmap`, where `@devices` are those of the run.
+  Value seenFromHere(const Value &value, bool fromOutside = false);
   /// Elaborates `body` with the builder at the end of `block`, then restores the insertion point. Diagnostics of the
   /// body are reported as usual.
   void inBlock(mlir::Block *block, llvm::function_ref<void()> body);
@@ -274,7 +282,8 @@ public:
   struct Isolation {
     mlir::Region *region;
     std::function<Value(const Value &)> captureArray;
-    std::function<Size(const Size &)> captureSize;
+    std::function<Size(const Size &, bool fromOutside)> captureSize;
+    uint64_t bindingsOutside = 0; // the names bound before it: `ScopeNode::number` up to this one
   };
   llvm::SmallVector<Isolation, 2> isolations;
 
@@ -285,6 +294,19 @@ public:
   /// A module of the standard library, loaded when first asked for; null (reported at `use`) when there is none.
   LoadedModule *library(llvm::StringRef name, SourceRange use);
   void elaborateEntries(LoadedModule &program, mlir::ModuleOp into);
+  /// While a function is checked alone: what is taken of the sizes that only its callers know. Null otherwise.
+  struct Assumptions {
+    std::map<std::string, Size> sizes; // of a parameter's size by name, in terms of the others and of the axes
+    llvm::StringSet<> symbols;         // sizes of parameters that nothing is assumed of
+    bool grew = false;                 // something was assumed, so the function is to be looked at once more
+  };
+  Assumptions *assumptions = nullptr;
+  /// Whether two different sizes agree for some caller, who brings an axis or the devices that they speak of. Who asks
+  /// before reporting a mismatch then says nothing: the function is elaborated again, with sizes that agree.
+  bool assumedEqual(const Size &a, const Size &b);
+  bool assumedEqual(llvm::ArrayRef<Size> a, llvm::ArrayRef<Size> b);
+  /// The same of a shape that broadcasts to another, dimensions matched from the right.
+  bool assumedToFit(llvm::ArrayRef<Size> part, llvm::ArrayRef<Size> whole);
   /// The value of a module's item; null when it has none of that name.
   Value item(LoadedModule &module, llvm::StringRef name, SourceRange use);
   Value constant(const ast::ConstItem &decl, LoadedModule &module, SourceRange use);
@@ -431,6 +453,10 @@ private:
   void elaborateTest(const ast::TestItem &test, LoadedModule &module, mlir::ModuleOp into, unsigned number);
   void finishEntry(mlir::func::FuncOp function, const Value &result, SourceRange at, bool isEntry,
                    llvm::function_ref<void(ProgramSignature &, const Value &returned)> describe);
+  void reset();
+  static bool isEntry(const ast::FunctionItem &function);
+  void checkUnreached(LoadedModule &program, unsigned tests);
+  void checkFunction(const ast::FunctionItem &function, LoadedModule &program, mlir::ModuleOp aside);
   void checkTypeItem(const ast::TypeItem &item, LoadedModule &module);
   static bool isConcrete(const ast::Type &type);
   LoadedModule *declare(std::unique_ptr<LoadedModule> module);

@@ -3,6 +3,7 @@
 #include "compiler/Sema/Elaborator.h"
 #include "compiler/Sema/ForeignNames.h"
 #include "compiler/Sema/Modules.h"
+#include "compiler/Sema/WeakCalls.h"
 
 using namespace llvm;
 
@@ -67,14 +68,16 @@ Value Elaborator::expression(const ast::Expr &e) {
 
 Value Elaborator::valueOf(const ScopeNode &node) {
   Value value = node.var ? store.lookup(*node.var) : node.value;
-  return value ? seenFromHere(value) : Value::error();
+  bool fromOutside = !isolations.empty() && node.number <= isolations.back().bindingsOutside;
+  return value ? seenFromHere(value, fromOutside) : Value::error();
 }
 
 static Value builtinValue(const Builtin &builtin, SourceRange range) {
   const Builtin *row = &builtin;
   auto call = [row](Elaborator &e, ArrayRef<Value> arguments, SourceRange callRange) {
     CallContext context{e, *row, arguments, callRange};
-    return row->handler(context);
+    std::optional<Value> weak = callWeakly(context);
+    return weak ? *weak : row->handler(context);
   };
   return makeFunction(builtin.name, builtin.parameters, call, range);
 }

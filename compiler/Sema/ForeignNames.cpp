@@ -30,6 +30,7 @@ StringRef foreignName(StringRef name) {
       .Case("cond", "a choice is written 'if c { a } else { b }'")
       .Case("jit", "every program is compiled; there is nothing to wrap")
       .Case("return", "there is no 'return': the last expression of a block is its value")
+      .Case("pi", "a constant is written as a number: 'const pi = 3.141592653589793'")
       .Case("None", "there is no 'None'; an argument that is not given takes its default")
       .Default("");
 }

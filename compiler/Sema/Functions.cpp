@@ -88,6 +88,14 @@ std::optional<SmallVector<Value, 4>> Elaborator::bindArguments(const FunctionVal
                           "'" + function.name + "' takes " + Twine(positional) + " argument" +
                               (positional == 1 ? "" : "s") + ", got " + Twine(given));
     noteHere(report);
+    // What NumPy takes by position, `sum(x, 0)`, has a name here.
+    const auto *named = find_if(function.parameters, [](const Parameter &p) { return p.namedOnly; });
+    if (given == positional + 1 && named != function.parameters.end()) {
+      size_t count = 0;
+      for (const Argument &argument : arguments)
+        if (argument.label.empty() && ++count == given && argument.range.isValid())
+          report.fix(argument.range.startPoint(), named->name + ": ");
+    }
     return std::nullopt;
   }
   if (variadic >= 0 && !bound[variadic])
@@ -271,16 +279,26 @@ static Value callClosure(Elaborator &e, const Closure &closure, ArrayRef<Value> 
     if (param.type)
       e.solveSizes(argument, *param.type, in);
 
+  // Of an argument that is not known (CheckAlone.cpp) the sizes are not known either.
+  for (auto [param, argument] : zip(*closure.params, arguments))
+    if (argument && argument.isError()) {
+      StringSet<> sizes;
+      sizeNames(param.type.get(), sizes);
+      for (const auto &size : sizes)
+        if (!closure.module->find(size.first()))
+          binds.try_emplace(size.first(), Value::error());
+    }
+
   bool failed = false;
   Scope inner = e.scope;
   for (auto [param, argument] : zip(*closure.params, arguments)) {
     Value value = argument;
-    if (param.type) {
+    if (param.type && !(argument && argument.isError())) {
       SourceRange at = argument && argument.range().isValid() ? argument.range() : callRange;
       value = e.checkAgainst(argument, *param.type, in, "argument '" + param.label.text + "' of '" + closure.name + "'",
                              at);
     }
-    failed |= value.isError();
+    failed |= value.isError() && !(argument && argument.isError());
     tellBound(e, param.name.text, value, param.name.range);
     inner = bind(inner, param.name.text, value, param.name.range);
   }

@@ -43,7 +43,11 @@ std::optional<Dimension> Resolver::at(const ast::Subscript &s, unsigned dim) {
       d.offset = checkedIndex(e, d.offset, n, dim, s.range);
     return d;
   }
-  if (std::optional<Size> known = e.pureSizeOf(value)) {
+  std::optional<Size> known = e.pureSizeOf(value);
+  // A quotient of sizes is exact here, as it is in a slice.
+  if (const auto *computed = value.as<ArrayValue>(); computed && computed->recipe && isFloat(computed->dtype))
+    known = e.sizeOf(value, "an index");
+  if (known) {
     const Size &position = *known;
     // An index that runs over nothing is never used.
     bool neverUsed = any_of(position.symbols(), [&](const std::string &name) {
@@ -173,6 +177,13 @@ std::optional<Plan> Resolver::plan(ArrayRef<ast::Subscript> subscripts, const st
   size_t consumed = 0;
   int ellipses = 0;
   for (const ast::Subscript &s : subscripts) {
+    // NumPy's name of a new dimension.
+    const auto *name = s.kind == ast::Subscript::At ? dyn_cast<ast::NameExpr>(s.index.get()) : nullptr;
+    if (name && name->name == "None" && !lookup(e.scope, name->name)) {
+      e.error(Code::E0201, s.range, "no name 'None' is known here: a new dimension is 'newaxis'")
+          .fix(s.range, "newaxis");
+      return std::nullopt;
+    }
     consumed += s.kind == ast::Subscript::At || s.kind == ast::Subscript::Slice;
     ellipses += s.kind == ast::Subscript::Ellipsis;
   }

@@ -32,6 +32,8 @@ static Value fitted(Elaborator &e, const Value &made, const Value &update, Array
     fits = sizes[i] == shown[shown.size() - sizes.size() + i] || sizes[i].isConstant(1);
   if (fits)
     return part;
+  if (e.assumedToFit(sizes, shown))
+    return Value::error();
   Report report =
       e.error(Code::E0402, update.range(),
               "'" + e.sourceText(range) + "': expected " + e.renderArray(dtype, shown) + ", got " + e.render(part));

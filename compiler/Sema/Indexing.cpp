@@ -97,13 +97,15 @@ static Value gatherPoints(Elaborator &e, const Plan &plan, mlir::Value part, Arr
   return Value::array(result, dtype, range);
 }
 
-/// The place of an element where a literal is the only subscript.
+/// The place of an element where a literal, or a name of one, is the only subscript.
 static std::optional<int64_t> literalPlace(Elaborator &e, ArrayRef<ast::Subscript> subscripts) {
   if (subscripts.size() != 1 || subscripts.front().kind != ast::Subscript::At)
     return std::nullopt;
   const ast::Expr *index = subscripts.front().index.get();
   const auto *negated = dyn_cast<ast::UnaryExpr>(index);
-  if (!isa<ast::NumberExpr>(negated ? negated->operand.get() : index))
+  const ast::Expr *number = negated ? negated->operand.get() : index;
+  const auto *name = dyn_cast<ast::NameExpr>(number);
+  if (!isa<ast::NumberExpr>(number) && !(name && lookup(e.scope, name->name)))
     return std::nullopt;
   Value position = e.expression(*index);
   const auto *literal = position.as<IntValue>();
@@ -134,7 +136,7 @@ Value Elaborator::index(const Value &base, ArrayRef<ast::Subscript> subscripts, 
     return error(Code::E0303, range, "expected an array to index, got " + describeKind(base));
   if (!isArrayLike(base))
     return error(Code::E0303, range, "expected an array to index, got " + describeKind(base));
-  Value made = materialize(base);
+  Value made = claimable(base);
   const auto *array = made.as<ArrayValue>();
   if (!array)
     return made;
@@ -227,7 +229,7 @@ Value Elaborator::indexTuple(const TupleValue &tuple, ArrayRef<ast::Subscript> s
 Value Elaborator::indexExpression(const ast::IndexExpr &e) { return index(expression(*e.base), e.subscripts, e.range); }
 
 Value Elaborator::row(const Value &base, const Size &position, SourceRange range) {
-  Value made = materialize(base);
+  Value made = claimable(base);
   const auto *array = made.as<ArrayValue>();
   if (!array)
     return made;
@@ -238,7 +240,8 @@ Value Elaborator::row(const Value &base, const Size &position, SourceRange range
   if (!provablyNonNegative(position) || !provablyLess(position, sizes.front()))
     first = checkedIndex(*this, first, sizes.front(), 0, range);
   if (sizes.size() == 1)
-    return Value::array(ExtractOp::create(builder, loc(range), value, mlir::ValueRange{first}), array->dtype, range);
+    return Value::array(ExtractOp::create(builder, loc(range), value, mlir::ValueRange{first}), array->dtype, range,
+                        array->weak);
   SmallVector<mlir::Value> offsets{first};
   for (size_t i = 1; i < sizes.size(); ++i)
     offsets.push_back(indexOf(Size(0), range));
@@ -247,7 +250,7 @@ Value Elaborator::row(const Value &base, const Size &position, SourceRange range
   mlir::Value slice = SliceOp::create(builder, loc(range), tensorType(array->dtype, part, vary), value, offsets, true);
   sizes.erase(sizes.begin());
   return Value::array(ReshapeOp::create(builder, loc(range), tensorType(array->dtype, sizes, vary), slice),
-                      array->dtype, range);
+                      array->dtype, range, array->weak);
 }
 
 } // namespace pmap::sema

@@ -51,7 +51,8 @@ void Elaborator::forStatement(const ast::ForStmt &s) {
     return lookAtBody();
   } else {
     // Rows of an array, or of each leaf of a nest.
-    iterable = mapLeavesOf(iterable, [&](const Value &leaf) { return isArrayLike(leaf) ? materialize(leaf) : leaf; });
+    auto asArray = [&](const Value &leaf) { return isArrayLike(leaf) ? claimable(leaf) : leaf; };
+    iterable = isArrayLike(iterable) ? claimable(iterable) : mapLeavesOf(iterable, asArray);
     flatten(iterable, leaves);
     for (const Value &leaf : leaves) {
       if (leaf.isError())

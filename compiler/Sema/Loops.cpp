@@ -135,6 +135,10 @@ bool LoopBuilder::leave(bool &changed, SmallVectorImpl<Value> &finalLeaves) {
         changed = true;
       }
       SmallVector<Size> sizes = e.sizesOf(leaf);
+      if (sizes != type.sizes && e.assumedEqual(sizes, type.sizes)) {
+        ok = false;
+        continue;
+      }
       if (sizes != type.sizes) {
         Report report = e.error(Code::E0604, variable.range,
                                 "the loop changes the shape of '" + variable.name + "': it begins as " +

@@ -263,6 +263,7 @@ void findRecursion(LoadedModule &module, Elaborator &elaborator) {
       Frame &top = path.back();
       if (top.next == top.references.size()) {
         states[top.function] = Done;
+        module.calleesFirst.push_back(top.function);
         path.pop_back();
         continue;
       }

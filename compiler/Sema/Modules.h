@@ -20,6 +20,7 @@ struct LoadedModule {
   llvm::StringMap<const ast::Item *> items;
   llvm::DenseSet<const ast::FunctionItem *> recursive;    // reported; a call of one is an Error value
   llvm::DenseSet<const ast::FunctionItem *> instantiated; // elaborated at least once
+  std::vector<const ast::FunctionItem *> calleesFirst;    // all functions, each behind those that its text names
   llvm::DenseSet<const ast::ConstItem *> evaluating;      // consts on the way, to find cycles
 
   const ast::Item *find(llvm::StringRef item) const { return items.lookup(item); }
@@ -36,7 +37,8 @@ std::optional<llvm::StringRef> nearest(llvm::StringRef name, llvm::ArrayRef<llvm
 /// Adds the names that occur in the sizes of an annotation.
 void sizeNames(const ast::Type *type, llvm::StringSet<> &names);
 
-/// Reports functions that call themselves, directly or through others, naming the cycle; fills `recursive`.
+/// Reports functions that call themselves, directly or through others, naming the cycle; fills `recursive` and
+/// `calleesFirst`.
 void findRecursion(LoadedModule &module, Elaborator &elaborator);
 
 } // namespace pmap::sema

@@ -2,6 +2,7 @@
 // language.
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Elaborator.h"
+#include "compiler/Sema/LiteralFolding.h"
 #include "compiler/Sema/ParallelMap.h"
 #include <cmath>
 
@@ -11,101 +12,12 @@ using pmap::ast::BinaryOp;
 
 namespace pmap::sema {
 
-//===----------------------------------------------------------------------===//
-// Compile-time operands
-//===----------------------------------------------------------------------===//
-
-static std::optional<double> numberOf(const Value &value) {
-  if (const auto *integer = value.as<IntValue>())
-    return static_cast<double>(integer->value);
-  if (const auto *floating = value.as<FloatValue>())
-    return floating->value;
-  return std::nullopt;
-}
-
 static bool isSizeLike(const Value &value) { return value.is(ValueKind::Int) || value.is(ValueKind::Size); }
 
 static Size polynomialOf(const Value &value) {
   if (const auto *integer = value.as<IntValue>())
     return Size(integer->value);
   return value.as<SizeValue>()->polynomial;
-}
-
-template <typename T> static bool compare(BinaryOp op, T a, T b) {
-  switch (op) {
-  case BinaryOp::Eq:
-    return a == b;
-  case BinaryOp::Ne:
-    return a != b;
-  case BinaryOp::Lt:
-    return a < b;
-  case BinaryOp::Le:
-    return a <= b;
-  case BinaryOp::Gt:
-    return a > b;
-  default:
-    return a >= b;
-  }
-}
-
-/// Folds an operator on two literals; null when it has no literal result (overflow, division by zero).
-static Value foldLiterals(BinaryOp op, const Value &lhs, const Value &rhs, SourceRange range) {
-  const auto *a = lhs.as<IntValue>(), *b = rhs.as<IntValue>();
-  double x = *numberOf(lhs), y = *numberOf(rhs);
-  if (ast::isComparison(op))
-    return Value::boolean(a && b ? compare(op, a->value, b->value) : compare(op, x, y), range);
-  if (a && b) {
-    int64_t result;
-    switch (op) {
-    case BinaryOp::Add:
-      return __builtin_add_overflow(a->value, b->value, &result) ? Value() : Value::integer(result, range);
-    case BinaryOp::Sub:
-      return __builtin_sub_overflow(a->value, b->value, &result) ? Value() : Value::integer(result, range);
-    case BinaryOp::Mul:
-      return __builtin_mul_overflow(a->value, b->value, &result) ? Value() : Value::integer(result, range);
-    case BinaryOp::FloorDiv:
-    case BinaryOp::Mod: {
-      if (b->value == 0 || (a->value == INT64_MIN && b->value == -1))
-        return Value();
-      int64_t quotient = a->value / b->value, rest = a->value % b->value;
-      bool adjust = rest != 0 && (rest < 0) != (b->value < 0);
-      return Value::integer(op == BinaryOp::Mod ? rest + (adjust ? b->value : 0) : quotient - adjust, range);
-    }
-    case BinaryOp::Pow: {
-      if (b->value < 0)
-        break; // a fraction
-      int64_t power = 1;
-      for (int64_t i = 0; i < b->value && (power != 0 && (power != 1 || i == 0 || a->value != 1)); ++i)
-        if (__builtin_mul_overflow(power, a->value, &power) || i > 64)
-          return a->value == 1    ? Value::integer(1, range)
-                 : a->value == -1 ? Value::integer(b->value % 2 ? -1 : 1, range)
-                                  : Value();
-      return Value::integer(power, range);
-    }
-    default:
-      break;
-    }
-  }
-  switch (op) {
-  case BinaryOp::Add:
-    return Value::floating(x + y, range);
-  case BinaryOp::Sub:
-    return Value::floating(x - y, range);
-  case BinaryOp::Mul:
-    return Value::floating(x * y, range);
-  case BinaryOp::Div:
-    return Value::floating(x / y, range, /*isQuotient=*/a && b && b->value != 0);
-  case BinaryOp::FloorDiv:
-    return Value::floating(std::floor(x / y), range);
-  case BinaryOp::Mod: {
-    double rest = std::fmod(x, y);
-    return Value::floating(rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest, range);
-  }
-  case BinaryOp::Pow:
-    return Value::floating(std::pow(x, y), range);
-  default:
-    return Value();
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -134,15 +46,21 @@ struct Emitter {
   mlir::Value divide(bool modulo, DType dtype, mlir::Value a, mlir::Value b) {
     if (isUnsigned(dtype))
       return modulo ? make<RemUIOp>(a, b) : make<DivUIOp>(a, b);
-    if (!modulo)
-      return isFloat(dtype) ? mlir::math::FloorOp::create(e.builder, at, make<DivFOp>(a, b)).getResult()
-                            : make<FloorDivSIOp>(a, b);
+    if (!modulo && !isFloat(dtype))
+      return make<FloorDivSIOp>(a, b);
     mlir::Value zero = constantLike(0, dtype, a);
     if (isFloat(dtype)) {
       mlir::Value rest = make<RemFOp>(a, b);
       mlir::Value differs = make<XOrIOp>(cmpf(CmpFPredicate::OLT, rest, zero), cmpf(CmpFPredicate::OLT, b, zero));
       mlir::Value adjust = make<AndIOp>(cmpf(CmpFPredicate::ONE, rest, zero), differs);
-      return select(adjust, make<AddFOp>(rest, b), rest);
+      if (modulo)
+        return select(adjust, make<AddFOp>(rest, b), rest);
+      // a / b may round up to the next integer: 1.0 / 0.1 is 10 and a rest. What the rest leaves is a whole number of b.
+      mlir::Value whole = make<DivFOp>(make<SubFOp>(a, rest), b);
+      whole = select(adjust, make<SubFOp>(whole, constantLike(1, dtype, a)), whole);
+      whole = mlir::math::RoundEvenOp::create(e.builder, at, whole);
+      mlir::Value byZero = mlir::math::FloorOp::create(e.builder, at, make<DivFOp>(a, b));
+      return select(cmpf(CmpFPredicate::OEQ, b, zero), byZero, whole);
     }
     mlir::Value rest = make<RemSIOp>(a, b);
     mlir::Value differs = make<XOrIOp>(cmpi(CmpIPredicate::slt, rest, zero), cmpi(CmpIPredicate::slt, b, zero));
@@ -281,12 +199,15 @@ Value Elaborator::binary(BinaryOp op, Value lhs, Value rhs, SourceRange range, S
     bool isFraction = op == BinaryOp::Div || !isa_and_present<mlir::IntegerType>(weakElement(lhs)) ||
                       !isa_and_present<mlir::IntegerType>(weakElement(rhs));
     DType wide = isFraction ? DType::F64 : DType::I64;
+    // As a size, `n/2 + 1` is the exact half and one.
+    bool isScalar = rankOf(lhs) == 0 && rankOf(rhs) == 0 && !comparison;
+    std::shared_ptr<const SizeRecipe> recipe = isScalar ? combine(op, lhs, rhs) : nullptr;
     lhs = convert(materialize(lhs, wide), wide, lhs.range());
     if (op != BinaryOp::Pow || !rhs.is(ValueKind::Int))
       rhs = convert(materialize(rhs, wide), wide, rhs.range());
     Value result = elementwise(op, lhs, rhs, range, opRange, what);
     const auto *array = result.as<ArrayValue>();
-    return array && !comparison ? Value::array(array->ssa, array->dtype, range, /*weak=*/true) : result;
+    return array && !comparison ? Value::scalar(array->ssa, array->dtype, range, /*weak=*/true, recipe) : result;
   }
   std::shared_ptr<const SizeFacts> says;
   auto wraps = [](const Value &v) {
@@ -436,8 +357,7 @@ Value Elaborator::negate(const Value &operand, SourceRange range) {
     return Value::floating(-floating->value, range);
   if (const auto *size = operand.as<SizeValue>())
     return Value::size(-size->polynomial, range);
-  const auto *weakArray = operand.as<ArrayValue>();
-  Value made = weakArray && weakArray->weak ? operand : materialize(operand);
+  Value made = claimable(operand);
   const auto *array = made.as<ArrayValue>();
   if (!array)
     return made;

@@ -118,7 +118,21 @@ Value sumOver(CallContext &c, const Value &value) {
   return finishCollective(c, value, values, *collective);
 }
 
-Value psum(CallContext &c) { return sumOver(c, c["x"]); }
+Value psum(CallContext &c) {
+  // Of a number that all devices know, `psum(1, "a")`, the sum is a multiple of their number, and a number as well.
+  const Value &x = c["x"];
+  bool isNumber = x && (x.is(ValueKind::Int) || x.is(ValueKind::Float) || x.is(ValueKind::Size));
+  if (isNumber && c.builtin.name == "psum" && !c.has("groups")) {
+    auto axes = readMeshAxes(c.e, c["axis"], c.range, spelt(c));
+    if (!axes || !c.e.collectiveAllowed(*axes, c.range, c.builtin.name))
+      return Value::error();
+    auto attributes = axisAttributes(&c.e.context, *axes);
+    VarySet varies = c.e.varyOf(x);
+    if (llvm::none_of(attributes, [&](mlir::StringAttr axis) { return llvm::is_contained(varies, axis); }))
+      return c.e.binary(ast::BinaryOp::Mul, x, Value::size(productOf(c.e, attributes), c.range), c.range, c.range);
+  }
+  return sumOver(c, x);
+}
 
 //===--- pmean ------------------------------------------------------------------------------------------------===//
 

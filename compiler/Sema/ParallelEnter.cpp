@@ -112,7 +112,7 @@ bool MapBuilder::readLeaf(const Value &leaf, const Value &spec, const std::strin
   }
   mlir::OpBuilder::InsertionGuard guard(e.builder);
   e.builder.setInsertionPoint(op);
-  Value array = e.isDistributed(leaf) ? leaf : e.materialize(leaf);
+  Value array = e.isDistributed(leaf) ? leaf : e.claimable(leaf);
   if (!array.is(ValueKind::Array))
     return false;
   for (auto [dim, size] : llvm::enumerate(e.sizesOf(array)))
@@ -162,13 +162,14 @@ void MapBuilder::cutSizes() {
 Value MapBuilder::enterLeaf(const LeafPlan &plan) {
   if (!plan.how) {
     const auto *size = plan.leaf.as<SizeValue>();
-    return size ? Value::size(captureSize(size->polynomial), plan.leaf.range()) : plan.leaf;
+    return size ? Value::size(captureSize(size->polynomial, /*fromOutside=*/true), plan.leaf.range()) : plan.leaf;
   }
   const auto *data = plan.leaf.as<ArrayValue>();
   SmallVector<Size, 4> sizes;
   for (auto [dim, size] : llvm::enumerate(e.sizesOf(data->ssa))) {
     const AxisNames &axes = plan.how->dims[dim];
-    sizes.push_back(axes.empty() ? captureSize(size) : localOf.at({size.str(), llvm::join(axes, ",")}));
+    sizes.push_back(axes.empty() ? captureSize(size, /*fromOutside=*/true)
+                                 : localOf.at({size.str(), llvm::join(axes, ",")}));
   }
   mlir::OpBuilder::InsertionGuard guard(e.builder);
   e.builder.setInsertionPoint(op);
@@ -258,13 +259,15 @@ bool MapBuilder::solveFor(const Size &global, const Size &inside) {
 }
 
 /// A size of the outside as the inside writes it: symbol by symbol, each what the blocks say it is or a size argument.
-Size MapBuilder::captureSize(const Size &global) {
+/// `fromOutside` where none of it is of the inside already, though the mesh may have an axis called as all devices are.
+Size MapBuilder::captureSize(const Size &global, bool fromOutside) {
   return global.substitute([&](StringRef name) -> std::optional<Size> {
     // What is of the inside already stays: local sizes, sizes bound in the body, the sizes of the mesh's own open axes.
     // (Of one of literal size nothing in there has the symbol: `@devices` then is the outside's.)
     const SizeSymbol *outer = e.findSymbol(name);
     if (locals.count(name.str()) || (outer && outer->isolation >= e.isolations.size()) ||
-        (name.starts_with("@") && mesh.has(name.drop_front()) && mesh.sizeOf(name.drop_front()) < 0))
+        (name.starts_with("@") && mesh.has(name.drop_front()) && mesh.sizeOf(name.drop_front()) < 0 &&
+         !(fromOutside && name == "@devices")))
       return std::nullopt;
     if (auto inside = solved.find(name.str()); inside != solved.end())
       return inside->second;
@@ -293,7 +296,7 @@ Value MapBuilder::captureArray(const Value &value) {
     whole = MoveOp::create(e.builder, e.loc(value.range()), dist.getTensor(), whole);
   SmallVector<Size, 4> sizes;
   for (const Size &size : e.sizesOf(whole))
-    sizes.push_back(captureSize(size));
+    sizes.push_back(captureSize(size, /*fromOutside=*/true));
   Value inside =
       addInput(whole, array->dtype, Spec::replicated(int64_t(sizes.size())), sizes, value.range(), array->weak);
   captured[array->ssa] = inside.as<ArrayValue>()->ssa;

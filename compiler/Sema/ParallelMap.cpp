@@ -39,7 +39,8 @@ Value MapBuilder::run(ArrayRef<Value> arguments) {
   meshContext.range = request.range;
   meshContext.madeBy = request.name;
   e.isolations.push_back({&op.getBody(), [this](const Value &value) { return captureArray(value); },
-                          [this](const Size &size) { return captureSize(size); }});
+                          [this](const Size &size, bool fromOutside) { return captureSize(size, fromOutside); },
+                          ScopeNode::count()});
 
   size_t factsOutside = e.facts.size();
   SmallVector<Value, 8> blocks;
@@ -70,7 +71,7 @@ Value MapBuilder::run(ArrayRef<Value> arguments) {
   for (SizeArgAttr &argument : sizeArgs) {
     const LocalSize &local = locals[argument.getSymbol().str()];
     const auto *needed = llvm::find_if(
-        evenSizes, [&](const auto &pair) { return pair.first.symbols().count(argument.getSymbol().str()); });
+        evenSizes, [&](const auto &pair) { return isMadeOf(pair.first, argument.getSymbol().str(), local); });
     if (!local.axes.empty() && needed != evenSizes.end())
       argument = SizeArgAttr::get(context(), argument.getSymbol(), argument.getAxes(), argument.getRagged(),
                                   e.builder.getStringAttr(argument.getLabel().getValue() + " | " + needed->second +
@@ -89,6 +90,19 @@ Value MapBuilder::run(ArrayRef<Value> arguments) {
   for (auto [ssa, dtype] : llvm::zip(finished.getResults(), resultDTypes))
     leaves.push_back(Value::array(ssa, dtype, range));
   return e.rebuild(result, leaves);
+}
+
+/// Whether a size comes from that of a block: it names the block's symbol or, where the block is a quotient without one
+/// (64 over an open axis is `64/@a`), divides by the same devices.
+bool MapBuilder::isMadeOf(const Size &size, const std::string &symbol, const LocalSize &local) const {
+  if (size.mentions(symbol))
+    return true;
+  auto block = localOf.find({local.global.str(), llvm::join(local.axes, ",")});
+  if (block == localOf.end() || block->second.mentions(symbol))
+    return false;
+  Size divisor = size.asQuotient().second;
+  return llvm::any_of(block->second.asQuotient().second.symbols(),
+                      [&](const std::string &name) { return divisor.mentions(name); });
 }
 
 /// Whether ragged blocks are a way out is tried: a collective may need blocks of one size.

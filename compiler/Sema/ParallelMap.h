@@ -60,8 +60,9 @@ private:
   Size addSize(const LocalSize &size, const std::string &label, llvm::StringRef shown, SourceRange birth);
   Size blockSize(const Size &global, const AxisNames &axes, const std::string &label, llvm::StringRef shown,
                  SourceRange birth);
+  bool isMadeOf(const Size &size, const std::string &symbol, const LocalSize &local) const;
   bool solveFor(const Size &global, const Size &inside);
-  Size captureSize(const Size &global);
+  Size captureSize(const Size &global, bool fromOutside = false);
   Value captureArray(const Value &value);
   bool bindOutside(const std::string &name);
   std::optional<Size> globalSize(const Size &local, const AxisNames &axes);

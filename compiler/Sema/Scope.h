@@ -4,6 +4,7 @@
 
 #include "compiler/Sema/Value.h"
 #include "llvm/ADT/DenseMap.h"
+#include <atomic>
 
 namespace pmap::sema {
 
@@ -16,6 +17,10 @@ struct ScopeNode {
   std::optional<VarId> var; // of a `var`
   SourceRange declaration;
   mutable std::shared_ptr<const ScopeNode> outer;
+  uint64_t number = ++made; // later bindings have greater ones
+
+  /// How many bindings there have been.
+  static uint64_t count() { return made; }
 
   ScopeNode(std::string name, Value value, std::optional<VarId> var, SourceRange declaration,
             std::shared_ptr<const ScopeNode> outer)
@@ -25,6 +30,9 @@ struct ScopeNode {
     while (outer && outer.use_count() == 1)
       outer = std::exchange(outer->outer, nullptr);
   }
+
+private:
+  static inline std::atomic<uint64_t> made = 0;
 };
 using Scope = std::shared_ptr<const ScopeNode>;
 

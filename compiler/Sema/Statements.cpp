@@ -265,6 +265,8 @@ Value Elaborator::replacing(const Value &old, const Value &value, SourceRange ra
     return report;
   }
   SmallVector<Size> before = sizesOf(old), after = sizesOf(made);
+  if (before != after && assumedEqual(before, after))
+    return Value::error();
   if (before != after) {
     Report report = error(Code::E0604, range, subject + ": expected " + show(old) + ", got " + show(made));
     for (ArrayRef<Size> part : {ArrayRef<Size>(before), ArrayRef<Size>(after)})

@@ -385,6 +385,8 @@ Value Elaborator::checkAgainst(const Value &value, const ast::Type &type, const 
     if (*expected == size)
       return;
     failed = true;
+    if (assumedEqual(*expected, size))
+      return;
     Report report = error(Code::E0401, at,
                           subject + ": expected size " + render(*expected) + " in dimension " + Twine(dim) + ", got " +
                               render(size) + " (" + renderAnnotation(type) + " against " + render(made) + ")");

@@ -212,4 +212,14 @@ std::string describeKind(const Value &value) {
   return "a value";
 }
 
+bool isWeakFloat(const Value &value) {
+  if (value.is(ValueKind::Float))
+    return true;
+  if (const auto *array = value.as<ArrayValue>())
+    return array->weak && isFloat(array->dtype);
+  if (const auto *list = value.as<ListValue>())
+    return any_of(list->elements, isWeakFloat);
+  return false;
+}
+
 } // namespace pmap::sema

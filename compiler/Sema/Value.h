@@ -249,6 +249,8 @@ struct ModuleValue : ValueData {
   LoadedModule *module;
 };
 
+/// Whether a value without a dtype is a fraction, or could be, so that it must become a float.
+bool isWeakFloat(const Value &value);
 /// `f32[n, d]` with its variance, `(w: f32[d], b: f32)`, `fn(x, y)`, `literal 3`, … as messages and `:type` show it.
 std::string renderType(const Value &value);
 /// What messages call the kind of a value: "an array", "a function", "a string".

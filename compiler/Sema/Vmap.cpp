@@ -60,6 +60,7 @@ private:
     Value value;    // as it was given
     int input = -1; // the number of the operand that it is mapped as; -1 for one that is the same for all rows
     DType dtype = DType::F32;
+    bool weak = false;
   };
   SmallVector<Leaf, 8> leaves;
   SmallVector<mlir::Value, 8> inputs;
@@ -113,6 +114,8 @@ bool VmapBuilder::agreeOnSize(const Size &other, const std::string &place, Sourc
   }
   if (e.provablyEqual(*size, other))
     return true;
+  if (e.assumedEqual(*size, other))
+    return false;
   Report report = e.error(Code::E0730, at,
                           "the mapped dimensions of a " + request.name + " have one size: expected " + e.render(*size) +
                               ", of " + sizePlace + ", got " + e.render(other) + ", of " + place);
@@ -135,7 +138,7 @@ bool VmapBuilder::enterLeaf(const Value &leaf, const Value &spec, const std::str
     return false;
   }
   auto dim = spec ? readDimension(spec, rank, "argument '" + name + "'") : std::optional<int64_t>(0);
-  Value array = dim ? e.materialize(leaf) : Value::error();
+  Value array = dim ? e.claimable(leaf) : Value::error();
   const auto *data = array.as<ArrayValue>();
   if (!data)
     return false;
@@ -152,6 +155,7 @@ bool VmapBuilder::enterLeaf(const Value &leaf, const Value &spec, const std::str
   }
   leaves.back().input = int(inputs.size());
   leaves.back().dtype = data->dtype;
+  leaves.back().weak = data->weak;
   inputs.push_back(ssa);
   return true;
 }
@@ -336,7 +340,7 @@ Value VmapBuilder::run(ArrayRef<Value> arguments) {
       if (leaf.input >= 0) {
         mlir::BlockArgument row = body->getArgument(unsigned(leaf.input));
         row.setLoc(e.loc(leaf.value.range()));
-        part = Value::array(row, leaf.dtype, leaf.value.range());
+        part = Value::array(row, leaf.dtype, leaf.value.range(), leaf.weak);
       }
     rest = rest.drop_front(parts.size());
     inside.back() = e.rebuild(argument, parts);
