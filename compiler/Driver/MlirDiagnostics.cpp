@@ -44,13 +44,15 @@ mlir::LogicalResult MlirDiagnostics::handle(mlir::Diagnostic &diagnostic) {
       return mlir::success();
     }
   }
+  if (!place.isValid() && diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+    place = rangeOf(diagnostic.getLocation());
   aside += text + "\n";
   return mlir::success();
 }
 
 void MlirDiagnostics::reportInternal(llvm::StringRef what) {
   diagnostics
-      .error(Code::E1201, SourceRange(),
+      .error(Code::E1201, place,
              "internal error: " + what + (debug ? "\n" + aside : std::string("; run with --debug for details")))
       .note("this is a fault of pmapc, not of the program; please report it with the program that shows it");
 }

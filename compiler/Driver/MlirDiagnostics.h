@@ -16,7 +16,8 @@ class MlirDiagnostics {
 public:
   MlirDiagnostics(mlir::MLIRContext &context, const SourceManager &sources, DiagnosticEngine &diagnostics, bool debug);
 
-  /// Reports a failure that is the compiler's own fault, with what MLIR said about it when `debug` is set.
+  /// Reports a failure that is the compiler's own fault, at the line that was compiled, with what MLIR
+  /// said about it when `debug` is set.
   void reportInternal(llvm::StringRef what);
 
 private:
@@ -27,6 +28,7 @@ private:
   DiagnosticEngine &diagnostics;
   bool debug;
   std::string aside;
+  SourceRange place; ///< of the first that was kept aside and has one
   mlir::ScopedDiagnosticHandler handler;
 };
 

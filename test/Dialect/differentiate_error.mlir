@@ -2,6 +2,7 @@
 
 func.func @while(%x: tensor<f32>) -> tensor<f32> {
   %one = arith.constant dense<1.0> : tensor<f32>
+  // expected-note @+1 {{the derivative is taken here}}
   %v, %g = pmap.grad (%x as %a : tensor<f32>) wrt [0] {
     // expected-error @+1 {{the gradient of a 'while' needs its number of steps in advance; write a 'for' with a bound and an 'if' for the condition inside it [E0811]}}
     %0 = scf.while (%y = %a) : (tensor<f32>) -> tensor<f32> {
@@ -20,6 +21,7 @@ func.func @while(%x: tensor<f32>) -> tensor<f32> {
 
 // -----
 func.func @unknown(%x: tensor<f32>) -> tensor<f32> {
+  // expected-note @+1 {{the derivative is taken here}}
   %v, %g = pmap.grad (%x as %a : tensor<f32>) wrt [0] {
     // expected-error @+1 {{no derivative is known for 'cast'; stop_gradient(...) takes its value as a constant [E0810]}}
     %0 = tensor.cast %a : tensor<f32> to tensor<f32>

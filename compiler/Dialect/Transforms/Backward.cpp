@@ -91,6 +91,17 @@ std::string describe(Operation *op) {
   return ("'" + op->getName().stripDialect() + "'").str();
 }
 
+// The operation may be far from the derivative that needs its own, in a function that others call as well.
+LogicalResult failAt(Operation *op, const Twine &message) {
+  InFlightDiagnostic error = op->emitError(message);
+  Operation *derivative = op->getParentOp();
+  while (derivative && !isa<GradOp, VjpOp>(derivative))
+    derivative = derivative->getParentOp();
+  if (derivative)
+    error.attachNote(derivative->getLoc()) << "the derivative is taken here";
+  return error;
+}
+
 } // namespace
 
 LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &cotangents) {
@@ -107,17 +118,16 @@ LogicalResult Backward::pull(Operation *op, OpBuilder &builder, CotangentMap &co
   if (auto custom = dyn_cast<CustomVjpOp>(op))
     return pullCustom(custom, builder, cotangents);
   if (isa<scf::WhileOp>(op))
-    return op->emitError()
-           << "the gradient of a 'while' needs its number of steps in advance; write a 'for' with a bound and "
-              "an 'if' for the condition inside it [E0811]";
+    return failAt(op, "the gradient of a 'while' needs its number of steps in advance; write a 'for' with a bound and "
+                      "an 'if' for the condition inside it [E0811]");
 
   auto rule = dyn_cast<DifferentiableOp>(op);
   SmallVector<Value> results, operands;
   for (Value result : op->getResults())
     results.push_back(cotangents.lookup(result));
   if (!rule || failed(rule.pullback(builder, results, operands)))
-    return op->emitError() << "no derivative is known for " << describe(op)
-                           << "; stop_gradient(...) takes its value as a constant [E0810]";
+    return failAt(op, "no derivative is known for " + describe(op) +
+                          "; stop_gradient(...) takes its value as a constant [E0810]");
   for (auto [operand, cotangent] : llvm::zip(op->getOperands(), operands))
     if (isActive(operand))
       cotangents.add(op->getLoc(), operand, cotangent);
