@@ -177,15 +177,45 @@ SmallVector<Value> NestBody::evaluate(const NestPoint &point, ArrayRef<Value> ou
   return results;
 }
 
+// An index that a check clamps is, behind the check, the one that it let through; null for any other choice.
+static Value letThrough(arith::SelectOp select) {
+  for (Operation *user : select.getCondition().getUsers()) {
+    if (user->getBlock() != select->getBlock() || !user->isBeforeInBlock(select) || !isGuard(*user))
+      continue;
+    for (auto call : cast<scf::IfOp>(user).thenBlock()->getOps<func::CallOp>())
+      if (call.getCallee() == "pmap_rt_fail")
+        return select.getFalseValue();
+  }
+  return Value();
+}
+
+void NestBody::noteLine(Operation &op, ValueRange operands, Value result) {
+  auto begin = [&](Value value) { return isVector(value) ? lineBegins.lookup(value) : value; };
+  bool adds = isa<arith::AddIOp>(op) && isVector(operands[0]) != isVector(operands[1]);
+  bool subtracts = isa<arith::SubIOp>(op) && !isVector(operands[1]);
+  if (!adds && !subtracts && !isa<arith::IndexCastOp>(op))
+    return;
+  SmallVector<Value> firsts = llvm::map_to_vector(operands, begin);
+  if (!llvm::all_of(firsts, [](Value value) { return value != nullptr; }))
+    return;
+  OperationState state(op.getLoc(), op.getName().getStringRef(), firsts, op.getResultTypes(), op.getAttrs());
+  lineBegins[result] = builder.create(state)->getResult(0);
+}
+
 void NestBody::emitOp(const NestPoint &point, Operation &op, IRMapping &mapping) {
   if (auto index = dyn_cast<linalg::IndexOp>(op)) {
     Value value = point.ivs[index.getDim()];
     if (static_cast<int>(index.getDim()) == point.vectorDim && point.lanes > 1) {
       Value step = vector::StepOp::create(builder, loc, VectorType::get(point.lanes, builder.getIndexType()));
+      Value begin = value;
       value = arith::AddIOp::create(builder, loc, splat(value, point.lanes), step);
+      lineBegins[value] = begin;
     }
     return mapping.map(index.getResult(), value);
   }
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    if (Value checked = letThrough(select))
+      return mapping.map(select.getResult(), mapping.lookupOrDefault(checked));
   SmallVector<Value> operands;
   for (Value operand : op.getOperands())
     operands.push_back(mapping.lookupOrDefault(operand));
@@ -205,6 +235,7 @@ void NestBody::emitOp(const NestPoint &point, Operation &op, IRMapping &mapping)
   }
   if (auto read = dyn_cast<memref::LoadOp>(op))
     return mapping.map(read.getResult(), gather(point, read, ArrayRef(operands).drop_front()));
+  SmallVector<Value> unsplat(operands);
   for (Value &operand : operands)
     operand = splat(operand, point.lanes);
   // Lanes that are off may hold a zero, which their program never divided by.
@@ -218,7 +249,9 @@ void NestBody::emitOp(const NestPoint &point, Operation &op, IRMapping &mapping)
   for (Type type : op.getResultTypes())
     types.push_back(VectorType::get(point.lanes, type));
   OperationState state(op.getLoc(), op.getName().getStringRef(), operands, types, op.getAttrs());
-  mapping.map(op.getResults(), builder.create(state)->getResults());
+  Operation *made = builder.create(state);
+  mapping.map(op.getResults(), made->getResults());
+  noteLine(op, unsplat, made->getResult(0));
 }
 
 //===--------------------------------------------------------------------------------------------------------------===//

@@ -99,6 +99,8 @@ private:
   llvm::SmallVector<mlir::Value> evaluate(const NestPoint &point, llvm::ArrayRef<mlir::Value> outputs, bool values);
 
   void emitOp(const NestPoint &point, mlir::Operation &op, mlir::IRMapping &mapping);
+  /// Notes where a vector of indices made by `op` is a number more in each lane (`lineBegins`).
+  void noteLine(mlir::Operation &op, mlir::ValueRange operands, mlir::Value result);
 
   // Loops and branches of the body (NestRegions.cpp).
   bool canVectorizeOp(mlir::Operation &op, unsigned dim, llvm::DenseSet<mlir::Value> &vectors);
@@ -121,6 +123,8 @@ private:
   mlir::Location loc;
   Kernel &kernel;
   const NestOptions &options;
+  /// The first lane of vectors whose lanes count up by 1: what they index lies in one piece.
+  llvm::DenseMap<mlir::Value, mlir::Value> lineBegins;
 };
 
 } // namespace pmap

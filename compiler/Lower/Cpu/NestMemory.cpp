@@ -232,10 +232,16 @@ void NestBody::store(const NestPoint &point, ArrayRef<Value> values) {
   }
 }
 
-// Reads through an array of indices: a vector of addresses.
+// Reads through an array of indices: a vector of addresses, unless the elements lie in one piece.
 Value NestBody::gather(const NestPoint &point, memref::LoadOp load, ArrayRef<Value> indices) {
   Value memory = asBytes(load.getMemRef());
   auto type = cast<MemRefType>(memory.getType());
+  Value begin = lineBegins.lookup(indices.back());
+  if (begin && llvm::none_of(indices.drop_back(), isVector) && hasUnitStride(type, indices.size() - 1)) {
+    Access access{memory, SmallVector<Value>(indices), static_cast<int>(indices.size()) - 1};
+    access.indices.back() = begin;
+    return fromMemory(loadLanes(point, access), load.getType());
+  }
   Value offset;
   SmallVector<Value> strides;
   Value flat = flatView(memory, offset, strides);
