@@ -360,9 +360,14 @@ LogicalResult Translator::translateArgReduceInLoop(ArgReduceOp op, ForEachOp for
 // Bodies with arrays
 //===--------------------------------------------------------------------------------------------------------------===//
 
-// Maps use all devices, so that points that hold one are computed one after the other.
-static bool holdsMap(ForEachOp op) {
-  return op.walk([](MapOp) { return WalkResult::interrupt(); }).wasInterrupted();
+// What all devices take part in they do in the same order, and what is printed appears in the order of the points:
+// those are computed one after the other.
+static bool needsOrder(ForEachOp op) {
+  return op
+      .walk([](Operation *inner) {
+        return isa<MapOp, CollectiveOp, PrintOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 LogicalResult Translator::translateArrayForEach(const IndexSpace &space) {
@@ -407,7 +412,7 @@ LogicalResult Translator::translateArrayForEach(const IndexSpace &space) {
   };
 
   OpBuilder::InsertionGuard guard(b);
-  if (holdsMap(op)) {
+  if (needsOrder(op)) {
     LogicalResult translated = success();
     SmallVector<Value> lower(dims, index(0, loc)), step(dims, index(1, loc));
     scf::LoopNest nest = scf::buildLoopNest(

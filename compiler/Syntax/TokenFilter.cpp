@@ -203,8 +203,10 @@ private:
   }
 
   void token_(size_t type, SourceRange range, const std::vector<std::unique_ptr<antlr4::Token>> &raw, size_t i) {
+    // What follows a dot in its line is a label, which may be any word.
+    bool isLabel = lastType() == PmapLexer::DOT && !pendingNewline && llvm::isAlpha(range.text().front());
     beforeToken(type, range, raw, i);
-    if (type == PmapLexer::VAR && isCall(raw, i))
+    if (isLabel || (type == PmapLexer::VAR && isCall(raw, i)))
       type = PmapLexer::NAME;
     if (isOpener(type)) {
       emit(type, range);

@@ -47,11 +47,18 @@ SmallVector<Value> hiddenInputs(Operation *op) {
   return isa<ForEachOp>(op) ? SmallVector<Value>() : decidingValues(op);
 }
 
-// A result must show in its type what it takes from an index or a condition (V5). That it does not is a fault of the
-// pass that made it, not of the program.
+// A result must show in its type what it takes from its operands (V2), and from an index or a condition (V5). That it
+// does not is a fault of the pass that made it, not of the program.
 LogicalResult checkResults(Operation *op, IndexVariance &variance) {
   if (llvm::none_of(op->getResultTypes(), [](Type type) { return isa<RankedTensorType>(type); }))
     return success();
+  if (!isa<CollectiveOp>(op) && op->getNumRegions() == 0)
+    for (auto operand : op->getOperandTypes())
+      for (Type type : op->getResultTypes())
+        if (isa<RankedTensorType>(operand) && isa<RankedTensorType>(type) &&
+            !differenceOf(varyOf(operand), varyOf(type)).empty())
+          return op->emitError() << "a result of type " << type << " takes from an operand of type " << operand
+                                 << ", which varies over more, and its type does not say so";
   for (Value input : hiddenInputs(op))
     for (StringAttr axis : variance.of(input))
       for (Type type : op->getResultTypes())

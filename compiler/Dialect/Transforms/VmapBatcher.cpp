@@ -244,9 +244,13 @@ bool Batcher::batchLookup(SliceOp op) {
     return false;
 
   Location loc = op.getLoc();
+  // The axes of a mesh over which only the indices vary: their widen, and the sum that is its transpose, remain.
+  RankedTensorType row = batch.rowType(type);
   Value table = scope.outer.lookupOrDefault(input);
+  if (Axes missing = differenceOf(varyOf(batch.outerType(type)), varyOf(table.getType())); !missing.empty())
+    table = WidenOp::create(builder, loc, table, missing);
   auto tableType = cast<RankedTensorType>(table.getType());
-  SmallVector<Size> sizes = sizesOf(batch.rowType(type));
+  SmallVector<Size> sizes = sizesOf(row);
   sizes[*dim] = sizeOf(tableType, *dim);
   SmallVector<Value> offsets;
   for (auto [position, offset] : llvm::enumerate(op.getOffsets()))
