@@ -81,7 +81,7 @@ private:
       if (!isView(&op) && !isa<memref::AllocaOp, memref::GetGlobalOp>(op))
         llvm::copy_if(op.getResults(), std::back_inserter(owned), isBuffer);
       if (isChoice(&op))
-        retain(op.getResult(0), op.getNextNode());
+        retained[&op] = retain(op.getResult(0), op.getNextNode());
     }
     // Loops take over a reference of their initial buffers.
     DenseSet<OpOperand *> consumed;
@@ -100,7 +100,7 @@ private:
   void endLife(Value value, Block &block, DenseSet<OpOperand *> &consumed) {
     Operation *last = nullptr;
     OpOperand *handover = nullptr;
-    bool usedInside = false, retained = false;
+    bool usedInside = false, hasOtherOwners = false;
     SmallVector<Value> aliases{value};
     DenseSet<Value> seen{value};
     while (!aliases.empty()) {
@@ -117,7 +117,7 @@ private:
         bool takesReference = takesReferences(user);
         // Where it is not handed over, another owner, that of a branch's result or of what a loop carries, gets a
         // reference of its own and may keep it beyond its last use here.
-        retained |= takesReference || isChoice(user);
+        hasOtherOwners |= takesReference || isChoice(user);
         if (!last || last->isBeforeInBlock(ancestor)) {
           last = ancestor;
           handover = nullptr;
@@ -140,8 +140,11 @@ private:
       last = last->getPrevNode();
     }
     auto alloc = value.getDefiningOp<memref::AllocOp>();
-    if (alloc && !retained && moveToStack(alloc))
+    if (alloc && !hasOtherOwners && moveToStack(alloc))
       return;
+    // A choice has its reference before those that it was made from are given back.
+    if (Operation *reference = retained.lookup(last))
+      last = reference;
     if (last)
       builder.setInsertionPointAfter(last);
     else
@@ -168,7 +171,7 @@ private:
     return true;
   }
 
-  void retain(Value buffer, Operation *before) {
+  Operation *retain(Value buffer, Operation *before) {
     builder.setInsertionPoint(before);
     Location loc = before->getLoc();
     Type pointer = LLVM::LLVMPointerType::get(module.getContext());
@@ -181,7 +184,7 @@ private:
     Value descriptor =
         UnrealizedConversionCastOp::create(builder, loc, converter.convertType(buffer.getType()), buffer).getResult(0);
     Value allocated = LLVM::ExtractValueOp::create(builder, loc, descriptor, ArrayRef<int64_t>{0});
-    LLVM::CallOp::create(builder, loc, TypeRange(), "pmap_rt_retain", ValueRange(allocated));
+    return LLVM::CallOp::create(builder, loc, TypeRange(), "pmap_rt_retain", ValueRange(allocated));
   }
 
   ModuleOp module;
@@ -189,6 +192,8 @@ private:
   LLVMTypeConverter converter;
   OpBuilder builder;
   Block *entry = nullptr;
+  /// Where choices get their references.
+  DenseMap<Operation *, Operation *> retained;
   bool givesReferences = false;
 };
 
