@@ -134,3 +134,26 @@ func.func @device_body(%x: memref<?xf32>, %c: i1, %n: index) -> (memref<?xf32>, 
 func.func @entry(%x: memref<?xf32>) -> memref<?xf32> {
   return %x : memref<?xf32>
 }
+
+// A choice that is handed on has its reference before the buffers that it was made from are given back.
+// CHECK-LABEL: func.func @choice
+// CHECK: scf.for
+// CHECK: %[[A:.*]] = memref.alloc(%{{.*}}) : memref<?xf32>
+// CHECK: %[[C:.*]] = arith.select %{{.*}}, %{{.*}}, %[[A]] : memref<?xf32>
+// CHECK: llvm.call @pmap_rt_retain
+// CHECK: memref.dealloc %[[A]]
+// CHECK: scf.yield %[[C]]
+func.func @choice(%x: memref<?xf32>, %c: i1, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = memref.alloc(%n) : memref<?xf32>
+  memref.copy %x, %b : memref<?xf32> to memref<?xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%y = %b) -> memref<?xf32> {
+    %a = memref.alloc(%n) : memref<?xf32>
+    memref.copy %y, %a : memref<?xf32> to memref<?xf32>
+    %s = arith.select %c, %y, %a : memref<?xf32>
+    scf.yield %s : memref<?xf32>
+  }
+  func.call @use(%r) : (memref<?xf32>) -> ()
+  return
+}
