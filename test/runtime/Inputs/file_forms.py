@@ -44,7 +44,8 @@ forms = {
 }
 for number, shape in enumerate(SHAPES):
     parameters, results, arguments, expected, archived = [], [], [], {}, {}
-    for name, dtype in DTYPES.items():
+    # All dtypes once; for other shapes one of each size is enough.
+    for name, dtype in DTYPES.items() if shape == (3, 70) else [(n, DTYPES[n]) for n in ("i8", "f16", "i32", "f64")]:
         for form, convert in forms.items():
             leaf = f"{name}_{form}"
             x = np.asarray(array(dtype, shape))
@@ -118,11 +119,11 @@ fails("E1024", "note: its name ends in capital letters; call it vector.npy", mat
 np.savez_compressed("m.npz", x=big)
 with open("m.npz", "rb") as file:
     whole = file.read()
-for at in range(60, len(whole) - 200, len(whole) // 9):
+for at in range(60, len(whole) - 200, len(whole) // 4):
     with open("bad.npz", "wb") as file:
         file.write(whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :])
     fails("E1026", "bad.npz:x: error: damaged archive", matrix, "x=bad.npz")
-for length in range(1, len(whole), len(whole) // 9):
+for length in range(1, len(whole), len(whole) // 4):
     with open("bad.npz", "wb") as file:
         file.write(whole[:length])
     fails("E1026", "bad.npz: error: ", matrix, "x=bad.npz")
