@@ -13,6 +13,9 @@ namespace pmap {
 // Most pieces and operations of a body for which the code is small beside what it saves.
 static constexpr size_t mostPieces = 8, mostBodyOps = 64;
 
+// Most rows of a slice that is read at next to no cost beside its array.
+static constexpr int64_t thinSlice = 8;
+
 // Most work, in additions, that is done for one element again and again rather than once for all that read it.
 static constexpr int64_t mostRepeatedWork = 32;
 
@@ -101,9 +104,17 @@ bool canReadPieces(linalg::GenericOp op) {
          });
 }
 
+// A few rows of an array, or columns, as a margin of it.
+static bool isThin(tensor::ExtractSliceOp slice) {
+  return llvm::any_of(llvm::zip(slice.getStaticSizes(), slice.getSourceType().getShape()), [](auto sizes) {
+    auto [size, whole] = sizes;
+    return !ShapedType::isDynamic(size) && size <= thinSlice && (ShapedType::isDynamic(whole) || size * 4 <= whole);
+  });
+}
+
 // The ops that read `value` element by element, through slices of it and arrays that it is a piece of; nothing where
-// something else wants it, which then needs it in memory. One that reads a single element is none of them, for it costs
-// next to nothing.
+// something else wants it, which then needs it in memory. One that reads a single element, or a thin slice, is none of
+// them, for it costs next to nothing.
 std::optional<size_t> Readings::countReaders(Value value) {
   size_t count = 0;
   for (OpOperand &use : value.getUses()) {
@@ -118,7 +129,9 @@ std::optional<size_t> Readings::countReaders(Value value) {
       readers = countReaders(user->getResult(0));
     if (!readers)
       return std::nullopt;
-    count += *readers;
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(user);
+    if (!slice || !isThin(slice))
+      count += *readers;
   }
   return count;
 }
