@@ -212,8 +212,14 @@ Value extremum(CallContext &c) {
     return std::nullopt;
   };
   auto p = asSize(c[0]), q = asSize(c[1]);
-  if (p && q)
+  if (p && q) {
+    // What was sliced is known to be the larger one.
+    if (c.e.provablyNonNegative(*q - *p))
+      return Value::size(larger ? *q : *p, c.range);
+    if (c.e.provablyNonNegative(*p - *q))
+      return Value::size(larger ? *p : *q, c.range);
     return Value::size(larger ? Size::max(*p, *q) : Size::min(*p, *q), c.range);
+  }
   // And so have integers that only the run knows where they become sizes: x[:minimum(k, n)] is in range. The parts of a
   // size are at least 0, which says nothing of the greater of two.
   auto isNumber = [&](const Value &v) { return c.e.isArrayLike(v) && c.e.rankOf(v) == 0; };

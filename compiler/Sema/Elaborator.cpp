@@ -1,5 +1,6 @@
 // The elaborator's ground: places, blocks, trials, and how values look from inside regions.
 #include "compiler/Sema/Elaborator.h"
+#include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Modules.h"
 
@@ -28,7 +29,10 @@ mlir::Location Elaborator::loc(SourceRange range) {
 void Elaborator::inBlock(mlir::Block *block, function_ref<void()> body) {
   mlir::OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(block);
+  // What is learnt in a block holds where the block runs.
+  size_t known = facts.size();
   body();
+  facts.truncate(known);
 }
 
 mlir::Operation *Elaborator::scratch(SourceRange range) {
@@ -127,17 +131,25 @@ Value Elaborator::seenFromHere(const Value &value, bool fromOutside) {
 }
 
 bool Elaborator::collectiveAllowed(ArrayRef<std::string> axes, SourceRange range, StringRef name) {
-  for (const VaryingRegion &region : varyingRegions)
+  for (const VaryingRegion &region : varyingRegions) {
+    // Where rows decide, so does their number.
+    VarySet vary = region.vary;
+    for (mlir::StringAttr axis : region.vary)
+      if (!is_contained(axes, axis.getValue()))
+        vary = unionOf(vary, varyOf(axisSizeIn(builder.getInsertionBlock(), axis.getValue())));
     for (const std::string &axis : axes) {
-      if (!contains(region.vary, axis))
+      if (!contains(vary, axis))
         continue;
       bool isRows = any_of(meshes, [&](const MeshContext &mesh) { return mesh.isVmap && mesh.axes.front() == axis; });
       Report report =
           error(Code::E0706, range,
                 "'" + name + "' over \"" + axis + "\" where " + (isRows ? "rows" : "devices") + " along \"" + axis +
                     "\" may disagree whether to run it: all of them must reach a collective");
-      report.note(region.range, region.what + " varies over \"" + axis + "\"");
-      if (region.cause)
+      report.note(region.range,
+                  region.what + (contains(region.vary, axis)
+                                     ? " varies over \"" + axis + "\""
+                                     : " differs between rows, whose number varies over \"" + axis + "\""));
+      if (region.cause && contains(region.vary, axis))
         noteVariance(report, region.cause, axis);
       report.note({},
                   "run '" + name +
@@ -145,6 +157,7 @@ bool Elaborator::collectiveAllowed(ArrayRef<std::string> axes, SourceRange range
                       axis + "\")");
       return false;
     }
+  }
   return true;
 }
 

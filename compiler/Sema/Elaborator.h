@@ -210,6 +210,9 @@ public:
   /// Proofs; "not provable" is false.
   bool provablyEqual(const Size &a, const Size &b) const { return a == b; }
   bool provablyNonNegative(const Size &size) const;
+  /// The dimensions of an array that exists are at least 0: a fact of them that are not provably so.
+  void noteDimensions(llvm::ArrayRef<Size> sizes);
+  void noteDimensions(const Value &value);
   /// Sizes known to be at least 0 at the insertion point: loops around it have a first iteration, conditions hold.
   llvm::SmallVector<Size, 8> facts;
   /// Whether a comparison of two sizes always has one outcome; and what its outcome says.

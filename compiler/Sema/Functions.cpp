@@ -300,6 +300,7 @@ static Value callClosure(Elaborator &e, const Closure &closure, ArrayRef<Value> 
     }
     failed |= value.isError() && !(argument && argument.isError());
     tellBound(e, param.name.text, value, param.name.range);
+    e.noteDimensions(value);
     inner = bind(inner, param.name.text, value, param.name.range);
   }
   StringSet<> parameterNames;

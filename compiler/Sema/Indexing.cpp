@@ -180,6 +180,10 @@ Value Elaborator::index(const Value &base, ArrayRef<ast::Subscript> subscripts, 
     auto slice = SliceOp::create(builder, at, tensorType(array->dtype, partSizes, vary), value, offsets, inBounds);
     slice.setStrides(strides);
     value = slice;
+    noteDimensions(partSizes);
+    // A part that is there is no larger than what it is of.
+    for (auto [part, whole] : zip(partSizes, sizes))
+      noteDimensions(whole - part);
   }
 
   // Integer arrays, each along its own dimension, last first so that the others keep their place.

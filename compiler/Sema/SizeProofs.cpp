@@ -13,6 +13,20 @@ bool Elaborator::provablyNonNegative(const Size &size) const {
   return any_of(facts, [&](const Size &fact) { return nonNegativeByBounds(size - fact); });
 }
 
+void Elaborator::noteDimensions(ArrayRef<Size> sizes) {
+  for (const Size &size : sizes)
+    if (!provablyNonNegative(size))
+      facts.push_back(size);
+}
+
+void Elaborator::noteDimensions(const Value &value) {
+  if (isArrayLike(value))
+    noteDimensions(sizesOf(value));
+  else if (const auto *tuple = value.as<TupleValue>())
+    for (const Value &element : tuple->elements)
+      noteDimensions(element);
+}
+
 bool Elaborator::nonNegativeByBounds(const Size &size) const {
   // Trying every order of many indices would take long; giving up only means a check at run time.
   if (++proofSteps > 500)

@@ -154,6 +154,7 @@ static std::optional<SmallVector<Value, 4>> takeApart(Elaborator &e, const Value
 bool Elaborator::bindPattern(const ast::Pattern &pattern, const Value &value, bool isVar) {
   if (const auto *name = dyn_cast<ast::NamePattern>(&pattern)) {
     tellBound(*this, name->name.text, value, name->range);
+    noteDimensions(value);
     if (isVar) {
       VarId id = nextVar++;
       store[id] = value;

@@ -378,6 +378,10 @@ Size Size::floorDiv(const Size &p, const Size &q) {
         return multiple;
       if (multiple != Size(0))
         return multiple + floorDiv(rest, q);
+      // One form of a quotient rounded up: -(-n // 2) is (n + 1) // 2.
+      auto leading = llvm::find_if(p.terms(), [](const Term &term) { return !term.factors.empty(); });
+      if (leading != p.terms().end() && leading->coefficient.num < 0 && hasNoQuotient(p))
+        return Size(0) - floorDiv(Size(*c - 1) - p, q);
     }
   } else if (!q.isConstant() && !q.bad) {
     Size quotient = exactQuotient(p, q);

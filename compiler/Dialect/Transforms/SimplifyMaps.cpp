@@ -267,18 +267,19 @@ struct JoinMaps : OpRewritePattern<MapOp> {
 };
 
 // What is the same on every device comes back as it was. What is split does not: it may have come as blocks of any size
-// (P6), which the host would cut anew, and a program that splits and gathers means it.
+// (P6), which the host would cut anew, and a program that splits and gathers means it; nor does what went to a device by
+// its number, which is looked for when the program runs.
 struct MoveBack : OpRewritePattern<MoveOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MoveOp op, PatternRewriter &rewriter) const override {
     auto there = op.getInput().getDefiningOp<MoveOp>();
     if (!there || there.getInput().getType() != op.getType())
       return failure();
-    auto isSplit = [](Type type) {
+    auto stays = [](Type type) {
       auto dist = dyn_cast<DistType>(type);
-      return dist && !dist.getSpec().isReplicated();
+      return dist && (!dist.getSpec().isReplicated() || !dist.getMesh().getDevices().empty());
     };
-    if (isSplit(op.getType()) || isSplit(there.getType()))
+    if (stays(op.getType()) || stays(there.getType()))
       return failure();
     rewriter.replaceOp(op, there.getInput());
     return success();
