@@ -65,10 +65,12 @@ LogicalResult SliceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, 
 }
 
 LogicalResult UpdateSliceOp::pullback(OpBuilder &builder, ArrayRef<Value> cotangents, Cotangents &result) {
+  // The part is read before it is replaced, so that this can be done in place.
   Value ct = cotangents.front(), hole = zerosLike(builder, getLoc(), getUpdate());
+  Value part =
+      SliceOp::create(builder, getLoc(), getUpdate().getType(), ct, getOffsets(), getStridesAttr(), getInBoundsAttr());
   result.push_back(UpdateSliceOp::create(builder, getLoc(), ct, hole, getOffsets(), getStrides(), getInBounds()));
-  result.push_back(
-      SliceOp::create(builder, getLoc(), getUpdate().getType(), ct, getOffsets(), getStridesAttr(), getInBoundsAttr()));
+  result.push_back(part);
   return success();
 }
 

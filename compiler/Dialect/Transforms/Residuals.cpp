@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Transforms/Backward.h"
 #include "compiler/Dialect/Transforms/BreakLoops.h"
 #include "compiler/Dialect/Transforms/MapResiduals.h"
+#include "compiler/Dialect/Transforms/ResidualParts.h"
 #include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -21,6 +22,8 @@ unsigned pmap::ownResults(Operation *op) {
 
 // An all_gather is as dear, but its result is that of all devices.
 bool pmap::isDear(Operation *op) {
+  if (op->hasAttr(kPartAttr))
+    return true;
   if (isa<CollectiveOp>(op))
     return !isa<AllGatherOp>(op);
   if (isa<ReduceOp, ArgReduceOp, ScanOp, SortOp, ArgSortOp, CheckpointOp, scf::ForOp, scf::WhileOp>(op))
@@ -107,11 +110,12 @@ Value tripOf(OpBuilder &builder, scf::ForOp loop) {
   return arith::DivSIOp::create(builder, loc, offset, loop.getStep());
 }
 
-// Where a loop's trips can be counted: outside of the loops around it that do not change its bounds, so that what it
-// keeps has a size there too.
+// Where a loop's trips can be counted: outside of the loops and branches around it that do not change its bounds, so
+// that what it keeps has a size there too.
 Operation *placeToCount(scf::ForOp loop) {
   Operation *place = loop;
-  while (auto outer = dyn_cast<scf::ForOp>(place->getParentOp())) {
+  while (isa<scf::ForOp, scf::IfOp>(place->getParentOp())) {
+    Operation *outer = place->getParentOp();
     bool fixed = llvm::none_of(ValueRange{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()},
                                [&](Value bound) { return outer->isAncestor(bound.getParentRegion()->getParentOp()); });
     if (!fixed)
@@ -313,6 +317,7 @@ void pmap::settleLoops(Operation *op, Block &body, ArrayRef<Value> roots, Symbol
 
 void pmap::prepareForward(SmallVectorImpl<Operation *> &ops, ArrayRef<Value> roots, SymbolNames &names) {
   countBreakLoops(ops, roots, names);
+  markParts(ops);
   Activity activity;
   for (Value root : roots)
     activity.activate(root);
