@@ -7,6 +7,8 @@
 // and too large for its other algorithm for small matrices, and what remains at the edge is a product of its own
 // (tested on random sizes and threads).
 
+#include "runtime/blas/Batch.h"
+
 #include "pmap/runtime.h"
 
 #include <algorithm>
@@ -22,13 +24,13 @@ void cblas_dgemm(int order, int transA, int transB, int m, int n, int k, double 
 void openblas_set_num_threads(int count);
 }
 
+using namespace pmap::rt;
+
 namespace {
 
 // A slice holds a multiple of this many rows or columns of C, a multiple of the kernels' tile sizes. Those of f64 go by
 // 24 rows.
 constexpr int64_t tileUnit = 64, tileUnitOfRows64 = 192;
-// Multiplications in the smallest slice.
-constexpr int64_t leastWork = 1 << 22;
 
 template <typename T> struct Matrix {
   const T *data;
@@ -121,88 +123,68 @@ void multiply(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T *c, i
   pmap_rt_free(copyOfB);
 }
 
-/// One loop of a batch: its extent, and what one step of it adds to the places in A, B and C.
-struct BatchLoop {
-  int64_t extent, a, b, c;
-};
-
-/// Products of parts of three arrays. `outer` loops number the parts of C; for each, the products of `summed` loops add
-/// up.
-template <typename T> struct Batch {
-  int64_t m, n, k;
-  BatchLoop i, j, l;
-  const BatchLoop *outer, *summed;
-  int32_t outerCount, summedCount;
-  const T *a, *b;
-  T *c;
-  bool accumulate;
-
-  static int64_t count(const BatchLoop *loops, int32_t number) {
-    int64_t product = 1;
-    for (int32_t loop = 0; loop < number; ++loop)
-      product *= loops[loop].extent;
-    return product;
-  }
-
-  /// The place of step `index` of all the loops together, the last of them the fastest.
-  static BatchLoop place(const BatchLoop *loops, int32_t number, int64_t index) {
-    BatchLoop sum{0, 0, 0, 0};
-    for (int32_t loop = number; loop-- > 0;) {
-      int64_t step = index % loops[loop].extent;
-      index /= loops[loop].extent;
-      sum.a += step * loops[loop].a;
-      sum.b += step * loops[loop].b;
-      sum.c += step * loops[loop].c;
-    }
-    return sum;
-  }
+/// A batch by calls of the BLAS, one for each product.
+template <typename T> struct Calls {
+  const Batch<T> &batch;
+  /// The trips of the loops that add up.
+  int64_t sumBegin, sumEnd;
 
   void part(int64_t index) const {
-    BatchLoop at = place(outer, outerCount, index);
-    int64_t sums = count(summed, summedCount);
-    for (int64_t s = 0; s < sums; ++s) {
-      BatchLoop shift = place(summed, summedCount, s);
-      multiply<T>(m, n, k, {a + at.a + shift.a, i.a, l.a}, {b + at.b + shift.b, l.b, j.b}, c + at.c, i.c,
-                  accumulate || s > 0);
+    BatchLoop at = Batch<T>::place(batch.outer, batch.outerCount, index);
+    for (int64_t s = sumBegin; s < sumEnd; ++s) {
+      BatchLoop shift = Batch<T>::place(batch.summed, batch.summedCount, s);
+      multiply<T>(batch.i.extent, batch.j.extent, batch.l.extent, {batch.a + at.a + shift.a, batch.i.a, batch.l.a},
+                  {batch.b + at.b + shift.b, batch.l.b, batch.j.b}, batch.c + at.c + shift.c, batch.i.c,
+                  batch.accumulate || s > 0);
     }
   }
 
   static void runParts(void *closure, int64_t lo, int64_t hi) {
     for (int64_t index = lo; index < hi; ++index)
-      static_cast<const Batch *>(closure)->part(index);
+      static_cast<const Calls *>(closure)->part(index);
   }
 
   void run() {
-    int64_t parts = count(outer, outerCount), sums = count(summed, summedCount);
-    if (parts == 0 || m == 0 || n == 0)
-      return;
-    // Nothing to add up: the parts are set to zero where they are not added to.
-    if (k == 0 || sums == 0) {
-      for (int64_t index = 0; index < parts && !accumulate; ++index)
-        for (int64_t row = 0; row < m; ++row)
-          std::fill_n(c + place(outer, outerCount, index).c + row * i.c, n, T(0));
-      return;
-    }
+    int64_t parts = Batch<T>::count(batch.outer, batch.outerCount), work = batch.work();
     // A few large products are spread over the threads one by one, which changes no bit of them; else each is one
     // thread's.
-    int64_t work = m * n * k;
     if (parts < 2 * pmap_rt_threads() && work >= 2 * leastWork) {
       for (int64_t index = 0; index < parts; ++index)
         part(index);
       return;
     }
-    int64_t grain = std::max<int64_t>(1, leastWork / 4 / (work * sums));
-    pmap_rt_parallel_for(&Batch::runParts, this, parts, grain);
+    int64_t grain = std::max<int64_t>(1, leastWork / 4 / (work * (sumEnd - sumBegin)));
+    pmap_rt_parallel_for(&Calls::runParts, this, parts, grain);
   }
 };
+
+template <typename T> void multiplyBatch(const Batch<T> &batch) {
+  int64_t parts = Batch<T>::count(batch.outer, batch.outerCount), m = batch.i.extent, n = batch.j.extent;
+  int64_t sums = Batch<T>::count(batch.summed, batch.summedCount);
+  if (parts == 0 || m == 0 || n == 0)
+    return;
+  // Nothing to add up: the parts are set to zero where they are not added to.
+  if (batch.l.extent == 0 || sums == 0) {
+    for (int64_t index = 0; index < parts && !batch.accumulate; ++index)
+      for (int64_t row = 0; row < m; ++row)
+        std::fill_n(batch.c + Batch<T>::place(batch.outer, batch.outerCount, index).c + row * batch.i.c, n, T(0));
+    return;
+  }
+  if (multiplyInTiles(batch))
+    return;
+  // Where what adds up moves in C, the parts are apart for one trip only.
+  bool moves =
+      std::any_of(batch.summed, batch.summed + batch.summedCount, [](const BatchLoop &loop) { return loop.c != 0; });
+  for (int64_t s = 0; s < (moves ? sums : 1); ++s)
+    Calls<T>{batch, s, moves ? s + 1 : sums}.run();
+}
 
 template <typename T>
 void multiplyBatch(const int64_t *plan, int32_t outerCount, int32_t summedCount, const T *a, const T *b, T *c,
                    int32_t accumulate) {
   auto *loops = reinterpret_cast<const BatchLoop *>(plan);
-  Batch<T>{loops[0].extent,        loops[1].extent, loops[2].extent, loops[0], loops[1], loops[2], loops + 3,
-           loops + 3 + outerCount, outerCount,      summedCount,     a,        b,        c,        accumulate != 0}
-      .run();
+  multiplyBatch<T>({loops[0], loops[1], loops[2], loops + 3, loops + 3 + outerCount, outerCount, summedCount, a, b, c,
+                    accumulate != 0});
 }
 
 } // namespace
@@ -223,8 +205,8 @@ extern "C" void pmap_rt_gemm_f64(int64_t m, int64_t n, int64_t k, const double *
 
 /// Many products: C[o, i, j] = sum over s and l of A[o, i, s, l] B[o, s, l, j], where o and s are any number of loops.
 /// `plan` has four numbers per loop, its extent and the strides of A, B and C along it, in elements: for i, j and l,
-/// for `outer` loops and for `summed` ones. Of A's strides along i and l one is 1, of B's along l and j, and C's along
-/// j is.
+/// for `outer` loops and for `summed` ones. With `accumulate`, summed loops may move in C as well. Of A's strides along
+/// i and l one is 1, of B's along l and j, and C's along j is.
 extern "C" void pmap_rt_gemm_batch_f32(const int64_t *plan, int32_t outer, int32_t summed, const float *a,
                                        const float *b, float *c, int32_t accumulate) {
   multiplyBatch<float>(plan, outer, summed, a, b, c, accumulate);

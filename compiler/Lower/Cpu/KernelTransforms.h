@@ -28,7 +28,20 @@ bool isMatrixProduct(mlir::linalg::GenericOp op);
 /// For such an op, the condition under which a call of the library beats generated code; null when it always does.
 mlir::Value worthCalling(mlir::OpBuilder &builder, mlir::linalg::GenericOp op);
 
-/// Emits a call of the runtime's matrix product for an op of which isMatrixProduct is true.
-void emitMatrixProduct(mlir::OpBuilder &builder, mlir::linalg::GenericOp op);
+/// The loops around `op`, innermost first, that do nothing but add it up into one array, or into slices of one that
+/// move evenly, from slices of other arrays that do.
+llvm::SmallVector<mlir::scf::ForOp> loopsOfSum(mlir::linalg::GenericOp op);
+
+/// True for such products that the library adds up, whatever their size.
+bool isSumOfProducts(mlir::linalg::GenericOp op, llvm::ArrayRef<mlir::scf::ForOp> loops);
+
+/// The operands of `op` before the outermost of `loops`, for these values of the counters.
+llvm::SmallVector<mlir::Value> operandsAt(mlir::OpBuilder &builder, mlir::linalg::GenericOp op,
+                                          llvm::ArrayRef<mlir::scf::ForOp> loops, llvm::ArrayRef<mlir::Value> counters);
+
+/// Emits a call of the runtime's matrix product for an op of which isMatrixProduct is true, or for all trips of `loops`
+/// before the outermost of them where isSumOfProducts is.
+void emitMatrixProduct(mlir::OpBuilder &builder, mlir::linalg::GenericOp op,
+                       llvm::ArrayRef<mlir::scf::ForOp> loops = {});
 
 } // namespace pmap

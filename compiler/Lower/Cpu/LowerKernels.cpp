@@ -62,8 +62,11 @@ private:
   }
 
   void lowerAlone(linalg::GenericOp op) {
+    SmallVector<scf::ForOp> sum = loopsOfSum(op);
     linalg::GenericOp collapsed = collapseLoops(builder, op);
-    if (isMatrixProduct(op)) {
+    if (isSumOfProducts(collapsed, sum)) {
+      emitMatrixProduct(builder, collapsed, sum);
+    } else if (isMatrixProduct(op)) {
       emitProduct(collapsed);
     } else {
       Kernel kernel(collapsed);

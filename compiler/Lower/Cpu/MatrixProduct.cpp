@@ -4,6 +4,7 @@
 
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 
@@ -153,6 +154,10 @@ bool isMatrixProduct(linalg::GenericOp op) {
   return !(whole && *whole <= generatedProduct) && !(!roles->isOneProduct() && part && *part < generatedPart);
 }
 
+bool isSumOfProducts(linalg::GenericOp op, ArrayRef<scf::ForOp> loops) {
+  return !loops.empty() && !op->getParentOfType<scf::ForallOp>() && matchRoles(op);
+}
+
 Value worthCalling(OpBuilder &builder, linalg::GenericOp op) {
   Roles roles = *matchRoles(op);
   if (roles.isOneProduct() || staticWork(op, {roles.i, roles.j, roles.k}))
@@ -236,10 +241,49 @@ static Value emitPlan(OpBuilder &builder, Location loc, func::FuncOp function, A
   return table;
 }
 
-void emitMatrixProduct(OpBuilder &builder, linalg::GenericOp op) {
+// The rows of the plan for loops around the product: what a trip adds to the place in each operand.
+static SmallVector<SmallVector<Value>> emitLoops(OpBuilder &builder, linalg::GenericOp op, ArrayRef<scf::ForOp> loops,
+                                                 const Roles &roles) {
+  Location loc = op.getLoc();
+  ProductEmitter emitter(builder, loc);
+  SmallVector<Value> begins = llvm::map_to_vector(loops, [](scf::ForOp loop) { return loop.getLowerBound(); });
+  auto offsets = [&](ArrayRef<Value> counters) {
+    SmallVector<Value> operands = operandsAt(builder, op, loops, counters);
+    return llvm::map_to_vector(SmallVector<unsigned>{roles.a, roles.b, 2}, [&](unsigned operand) -> Value {
+      return memref::ExtractStridedMetadataOp::create(builder, loc, operands[operand]).getOffset();
+    });
+  };
+  SmallVector<Value> first = offsets(begins);
+  SmallVector<SmallVector<Value>> rows;
+  // The outermost loop comes first, and the others in order.
+  for (unsigned index = loops.size(); index-- > 0;) {
+    scf::ForOp loop = loops[index];
+    Value distance = builder.createOrFold<arith::SubIOp>(loc, loop.getUpperBound(), loop.getLowerBound());
+    Value trips = builder.createOrFold<arith::CeilDivSIOp>(loc, distance, loop.getStep());
+    trips = builder.createOrFold<arith::MaxSIOp>(loc, trips, arith::ConstantIndexOp::create(builder, loc, 0));
+    SmallVector<Value> counters = begins;
+    counters[index] = builder.createOrFold<arith::AddIOp>(loc, loop.getLowerBound(), loop.getStep());
+    rows.push_back({emitter.toI64(trips)});
+    for (auto [before, after] : llvm::zip(first, offsets(counters)))
+      rows.back().push_back(emitter.toI64(builder.createOrFold<arith::SubIOp>(loc, after, before)));
+  }
+  return rows;
+}
+
+void emitMatrixProduct(OpBuilder &builder, linalg::GenericOp op, ArrayRef<scf::ForOp> loops) {
   Location loc = op.getLoc();
   Roles roles = *matchRoles(op);
-  Kernel kernel(op);
+  OpBuilder::InsertionGuard guard(builder);
+  linalg::GenericOp first;
+  if (!loops.empty()) {
+    builder.setInsertionPoint(loops.back());
+    IRMapping mapping;
+    mapping.map(op->getOperands(), operandsAt(builder, op, loops, llvm::map_to_vector(loops, [](scf::ForOp loop) {
+                                                return loop.getLowerBound();
+                                              })));
+    first = cast<linalg::GenericOp>(builder.clone(*op, mapping));
+  }
+  Kernel kernel(first ? first : op);
   ProductEmitter emitter(builder, loc);
   Operand a = emitter.operand(kernel.operand(roles.a), kernel.maps[roles.a]);
   Operand b = emitter.operand(kernel.operand(roles.b), kernel.maps[roles.b]);
@@ -249,7 +293,7 @@ void emitMatrixProduct(OpBuilder &builder, linalg::GenericOp op) {
   bool single = getElementTypeOrSelf(op.getDpsInits()[0].getType()).isF32();
   SmallVector<Value> arguments;
   std::string name;
-  if (roles.isOneProduct()) {
+  if (roles.isOneProduct() && loops.empty()) {
     name = single ? "pmap_rt_gemm_f32" : "pmap_rt_gemm_f64";
     for (unsigned loop : {roles.i, roles.j, roles.k})
       arguments.push_back(extent(loop));
@@ -257,18 +301,29 @@ void emitMatrixProduct(OpBuilder &builder, linalg::GenericOp op) {
                       b.strides[roles.j], c.address, c.strides[roles.i], accumulate});
   } else {
     name = single ? "pmap_rt_gemm_batch_f32" : "pmap_rt_gemm_batch_f64";
-    SmallVector<unsigned> loops{roles.i, roles.j, roles.k};
-    loops.append(roles.outer);
-    loops.append(roles.summed);
-    SmallVector<SmallVector<Value>> rows;
-    for (unsigned loop : loops)
-      rows.push_back({extent(loop), a.strides[loop], b.strides[loop], c.strides[loop]});
+    auto row = [&](unsigned loop) -> SmallVector<Value> {
+      return {extent(loop), a.strides[loop], b.strides[loop], c.strides[loop]};
+    };
+    SmallVector<SmallVector<Value>> rows{row(roles.i), row(roles.j), row(roles.k)};
+    for (unsigned loop : roles.outer)
+      rows.push_back(row(loop));
+    if (!loops.empty())
+      llvm::append_range(rows, emitLoops(builder, op, loops, roles));
+    for (unsigned loop : roles.summed)
+      rows.push_back(row(loop));
     auto number = [&](size_t value) { return arith::ConstantIntOp::create(builder, loc, value, 32); };
     Value plan = emitPlan(builder, loc, op->getParentOfType<func::FuncOp>(), rows);
-    arguments = {plan,      number(roles.outer.size()), number(roles.summed.size()), a.address, b.address, c.address,
+    arguments = {plan,
+                 number(roles.outer.size()),
+                 number(roles.summed.size() + loops.size()),
+                 a.address,
+                 b.address,
+                 c.address,
                  accumulate};
   }
   LLVM::CallOp::create(builder, loc, declare(builder, op, name, arguments), arguments);
+  if (first)
+    first.erase();
 }
 
 } // namespace pmap

@@ -74,37 +74,72 @@ bool isSum(linalg::GenericOp generic) {
          llvm::all_of(generic.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); });
 }
 
-// True for a sum over some loops that begins with zeros.
-bool isFreshSum(linalg::GenericOp generic) {
-  if (generic.getNumReductionLoops() == 0 || generic.getNumDpsInits() != 1 || !generic->hasOneUse())
+// True for an array of zeros, as a fill or as the op that fusion makes of one.
+bool isZeros(Value value) {
+  Value element;
+  if (auto fill = value.getDefiningOp<linalg::FillOp>())
+    element = fill.getInputs()[0];
+  else if (auto generic = value.getDefiningOp<linalg::GenericOp>(); generic && generic.getNumReductionLoops() == 0)
+    element = generic.getBody()->getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
+  return element && (matchPattern(element, m_AnyZeroFloat()) || matchPattern(element, m_Zero()));
+}
+
+// True for a product of two arrays, summed over some loops from zeros. (Other sums are made apart: the terms of a long
+// one would be lost beside what there is already.)
+bool isFreshProduct(linalg::GenericOp generic) {
+  Block *body = generic.getBody();
+  if (generic.getNumReductionLoops() == 0 || generic.getNumDpsInputs() != 2 || generic.getNumDpsInits() != 1 ||
+      !generic->hasOneUse() || !isZeros(generic.getDpsInits()[0]) || body->getOperations().size() != 3)
     return false;
-  auto fill = generic.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
-  Value result = generic.getBody()->getTerminator()->getOperand(0), running = generic.getBody()->getArguments().back();
-  Operation *add = result.getDefiningOp();
-  return fill && (matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) || matchPattern(fill.getInputs()[0], m_Zero())) &&
-         isa_and_nonnull<arith::AddFOp, arith::AddIOp>(add) && llvm::is_contained(add->getOperands(), running) &&
-         running.hasOneUse();
+  Operation *add = body->getTerminator()->getOperand(0).getDefiningOp();
+  return isa<arith::MulFOp, arith::MulIOp>(body->front()) && isa_and_nonnull<arith::AddFOp, arith::AddIOp>(add) &&
+         llvm::is_contained(add->getOperands(), body->getArguments().back()) &&
+         llvm::is_contained(add->getOperands(), body->front().getResult(0));
+}
+
+// Makes `total`, which adds a sum to `running`, the sum itself, continued from `running` where that lies.
+bool continueSum(linalg::GenericOp total, Value running) {
+  if (!total->hasOneUse() || !isSum(total) || !llvm::is_contained(total.getDpsInputs(), running) ||
+      running.getType() != total.getType(0))
+    return false;
+  Value other = total.getDpsInputs()[total.getDpsInputs()[0] == running ? 1 : 0];
+  auto sum = other.getDefiningOp<linalg::GenericOp>();
+  if (!sum || sum->getBlock() != total->getBlock() || !isFreshProduct(sum))
+    return false;
+  Operation *zeros = sum.getDpsInits()[0].getDefiningOp();
+  sum.getDpsInitOperand(0)->set(running);
+  sum->moveBefore(total);
+  total.getResult(0).replaceAllUsesWith(sum.getResult(0));
+  total.erase();
+  if (isOpTriviallyDead(zeros))
+    zeros->erase();
+  return true;
 }
 
 // A loop that adds sums up, as that over the places of a convolution's kernel: each sum continues the carried one,
-// where it lies, instead of being made and then added.
+// where it lies, instead of being made and then added. So does one that is added to a slice of the carried array, as
+// in the derivative by what slices are taken of.
 void continueCarried(Operation *yield) {
   for (OpOperand &operand : yield->getOpOperands()) {
-    auto total = operand.get().getDefiningOp<linalg::GenericOp>();
     Value carried = carriedValue(yield, operand.getOperandNumber());
-    if (!total || !carried || !carried.hasOneUse() || !total->hasOneUse() || total->getBlock() != yield->getBlock() ||
-        !isSum(total) || !llvm::is_contained(total.getDpsInputs(), carried) || carried.getType() != total.getType(0))
+    if (!carried)
       continue;
-    Value other = total.getDpsInputs()[total.getDpsInputs()[0] == carried ? 1 : 0];
-    auto sum = other.getDefiningOp<linalg::GenericOp>();
-    if (!sum || sum->getBlock() != yield->getBlock() || !isFreshSum(sum))
+    if (auto total = operand.get().getDefiningOp<linalg::GenericOp>()) {
+      if (carried.hasOneUse() && total->getBlock() == yield->getBlock())
+        continueSum(total, carried);
       continue;
-    Operation *zeros = sum.getDpsInits()[0].getDefiningOp();
-    sum.getDpsInitOperand(0)->set(carried);
-    operand.set(sum.getResult(0));
-    total.erase();
-    if (zeros->use_empty())
-      zeros->erase();
+    }
+    auto put = operand.get().getDefiningOp<tensor::InsertSliceOp>();
+    auto total = put ? put.getSource().getDefiningOp<linalg::GenericOp>() : nullptr;
+    if (!total || put.getDest() != carried || !carried.hasNUses(2) || put->getBlock() != yield->getBlock() ||
+        total->getBlock() != yield->getBlock())
+      continue;
+    for (Value input : total.getDpsInputs()) {
+      auto taken = input.getDefiningOp<tensor::ExtractSliceOp>();
+      if (taken && taken.getSource() == carried && taken->hasOneUse() &&
+          taken.isSameAs(put, [](OpFoldResult a, OpFoldResult b) { return a == b; }) && continueSum(total, taken))
+        break;
+    }
   }
 }
 
