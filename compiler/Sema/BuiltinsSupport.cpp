@@ -158,22 +158,31 @@ ReductionKind sema::minKind(DType dtype) {
 
 static bool hasFloats(mlir::Value v) { return mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(v.getType())); }
 
+/// One elementwise op. Its operands have one V (V2): a number of rows that varies between devices makes what is counted
+/// by it vary, beside literals that do not.
+template <typename OpTy, typename... Arguments>
+static mlir::Value elementwise(Emit &m, std::initializer_list<mlir::Value> operands, Arguments... arguments) {
+  SmallVector<mlir::Value, 3> same(operands);
+  m.unifyVary(same);
+  if constexpr (std::is_same_v<OpTy, mlir::arith::SelectOp>)
+    return OpTy::create(m.builder, m.loc, same[0], same[1], same[2]);
+  else
+    return OpTy::create(m.builder, m.loc, arguments..., same[0], same[1]);
+}
+
 mlir::Value Emit::add(mlir::Value a, mlir::Value b) {
-  if (hasFloats(a))
-    return mlir::arith::AddFOp::create(builder, loc, a, b);
-  return mlir::arith::AddIOp::create(builder, loc, a, b);
+  return hasFloats(a) ? elementwise<mlir::arith::AddFOp>(*this, {a, b})
+                      : elementwise<mlir::arith::AddIOp>(*this, {a, b});
 }
 mlir::Value Emit::sub(mlir::Value a, mlir::Value b) {
-  if (hasFloats(a))
-    return mlir::arith::SubFOp::create(builder, loc, a, b);
-  return mlir::arith::SubIOp::create(builder, loc, a, b);
+  return hasFloats(a) ? elementwise<mlir::arith::SubFOp>(*this, {a, b})
+                      : elementwise<mlir::arith::SubIOp>(*this, {a, b});
 }
 mlir::Value Emit::mul(mlir::Value a, mlir::Value b) {
-  if (hasFloats(a))
-    return mlir::arith::MulFOp::create(builder, loc, a, b);
-  return mlir::arith::MulIOp::create(builder, loc, a, b);
+  return hasFloats(a) ? elementwise<mlir::arith::MulFOp>(*this, {a, b})
+                      : elementwise<mlir::arith::MulIOp>(*this, {a, b});
 }
-mlir::Value Emit::div(mlir::Value a, mlir::Value b) { return mlir::arith::DivFOp::create(builder, loc, a, b); }
+mlir::Value Emit::div(mlir::Value a, mlir::Value b) { return elementwise<mlir::arith::DivFOp>(*this, {a, b}); }
 mlir::Value Emit::neg(mlir::Value a) {
   if (hasFloats(a))
     return mlir::arith::NegFOp::create(builder, loc, a);
@@ -181,50 +190,53 @@ mlir::Value Emit::neg(mlir::Value a) {
 }
 mlir::Value Emit::maximum(mlir::Value a, mlir::Value b, DType dtype) {
   if (isFloat(dtype))
-    return mlir::arith::MaximumFOp::create(builder, loc, a, b);
+    return elementwise<mlir::arith::MaximumFOp>(*this, {a, b});
   if (isSigned(dtype))
-    return mlir::arith::MaxSIOp::create(builder, loc, a, b);
-  return mlir::arith::MaxUIOp::create(builder, loc, a, b);
+    return elementwise<mlir::arith::MaxSIOp>(*this, {a, b});
+  return elementwise<mlir::arith::MaxUIOp>(*this, {a, b});
 }
 mlir::Value Emit::minimum(mlir::Value a, mlir::Value b, DType dtype) {
   if (isFloat(dtype))
-    return mlir::arith::MinimumFOp::create(builder, loc, a, b);
+    return elementwise<mlir::arith::MinimumFOp>(*this, {a, b});
   if (isSigned(dtype))
-    return mlir::arith::MinSIOp::create(builder, loc, a, b);
-  return mlir::arith::MinUIOp::create(builder, loc, a, b);
+    return elementwise<mlir::arith::MinSIOp>(*this, {a, b});
+  return elementwise<mlir::arith::MinUIOp>(*this, {a, b});
+}
+
+static mlir::Value compare(Emit &m, mlir::arith::CmpFPredicate predicate, mlir::Value a, mlir::Value b) {
+  return elementwise<mlir::arith::CmpFOp>(m, {a, b}, predicate);
+}
+static mlir::Value compare(Emit &m, mlir::arith::CmpIPredicate predicate, mlir::Value a, mlir::Value b) {
+  return elementwise<mlir::arith::CmpIOp>(m, {a, b}, predicate);
 }
 
 mlir::Value Emit::less(mlir::Value a, mlir::Value b, DType dtype) {
   using mlir::arith::CmpFPredicate;
   using mlir::arith::CmpIPredicate;
   if (isFloat(dtype))
-    return mlir::arith::CmpFOp::create(builder, loc, CmpFPredicate::OLT, a, b);
-  auto predicate = isSigned(dtype) ? CmpIPredicate::slt : CmpIPredicate::ult;
-  return mlir::arith::CmpIOp::create(builder, loc, predicate, a, b);
+    return compare(*this, CmpFPredicate::OLT, a, b);
+  return compare(*this, isSigned(dtype) ? CmpIPredicate::slt : CmpIPredicate::ult, a, b);
 }
 mlir::Value Emit::lessEqual(mlir::Value a, mlir::Value b, DType dtype) {
   using mlir::arith::CmpFPredicate;
   using mlir::arith::CmpIPredicate;
   if (isFloat(dtype))
-    return mlir::arith::CmpFOp::create(builder, loc, CmpFPredicate::OLE, a, b);
-  auto predicate = isSigned(dtype) ? CmpIPredicate::sle : CmpIPredicate::ule;
-  return mlir::arith::CmpIOp::create(builder, loc, predicate, a, b);
+    return compare(*this, CmpFPredicate::OLE, a, b);
+  return compare(*this, isSigned(dtype) ? CmpIPredicate::sle : CmpIPredicate::ule, a, b);
 }
 mlir::Value Emit::equal(mlir::Value a, mlir::Value b) {
-  if (hasFloats(a))
-    return mlir::arith::CmpFOp::create(builder, loc, mlir::arith::CmpFPredicate::OEQ, a, b);
-  return mlir::arith::CmpIOp::create(builder, loc, mlir::arith::CmpIPredicate::eq, a, b);
+  return hasFloats(a) ? compare(*this, mlir::arith::CmpFPredicate::OEQ, a, b)
+                      : compare(*this, mlir::arith::CmpIPredicate::eq, a, b);
 }
 mlir::Value Emit::notEqual(mlir::Value a, mlir::Value b) {
-  if (hasFloats(a))
-    return mlir::arith::CmpFOp::create(builder, loc, mlir::arith::CmpFPredicate::UNE, a, b);
-  return mlir::arith::CmpIOp::create(builder, loc, mlir::arith::CmpIPredicate::ne, a, b);
+  return hasFloats(a) ? compare(*this, mlir::arith::CmpFPredicate::UNE, a, b)
+                      : compare(*this, mlir::arith::CmpIPredicate::ne, a, b);
 }
 mlir::Value Emit::select(mlir::Value condition, mlir::Value a, mlir::Value b) {
-  return mlir::arith::SelectOp::create(builder, loc, condition, a, b);
+  return elementwise<mlir::arith::SelectOp>(*this, {condition, a, b});
 }
-mlir::Value Emit::logicalAnd(mlir::Value a, mlir::Value b) { return mlir::arith::AndIOp::create(builder, loc, a, b); }
-mlir::Value Emit::logicalOr(mlir::Value a, mlir::Value b) { return mlir::arith::OrIOp::create(builder, loc, a, b); }
+mlir::Value Emit::logicalAnd(mlir::Value a, mlir::Value b) { return elementwise<mlir::arith::AndIOp>(*this, {a, b}); }
+mlir::Value Emit::logicalOr(mlir::Value a, mlir::Value b) { return elementwise<mlir::arith::OrIOp>(*this, {a, b}); }
 mlir::Value Emit::logicalNot(mlir::Value a) {
   return mlir::arith::XOrIOp::create(builder, loc, a, likeInt(a, 1, DType::Bool));
 }

@@ -183,6 +183,9 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
   Value body;
   SmallVector<Value> leaves, arrays;
   SmallVector<mlir::Value> yields;
+  if (!boundVary.empty())
+    varyingRegions.push_back(
+        {&region, boundVary, e.ranges.front().index.range, "the range of this comprehension", mlir::Value()});
   inBlock(&block, [&] {
     body = expression(*e.body);
     if (body.isError())
@@ -216,6 +219,8 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
           }
     YieldOp::create(builder, loc(e.body->range), yields);
   });
+  if (!boundVary.empty())
+    varyingRegions.pop_back();
   facts.truncate(factsBefore);
   firstAssignable = savedFirst;
   breakFlag = savedFlag;

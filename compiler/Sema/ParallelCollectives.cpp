@@ -86,31 +86,32 @@ void sema::warnInvariant(CallContext &c, const Operand &operand, ArrayRef<mlir::
 
 namespace {
 
-/// psum and pprod: over an axis that a value does not vary over they multiply it, or raise it to a power (V8).
+/// psum and pprod: over an axis that a value does not vary over they multiply it, or raise it to a power (V8). Where
+/// the number of rows varies between devices, each multiplies by its own, and these products are summed.
 Value sumOver(CallContext &c, const Value &value) {
-  auto collective = readCollective(c, value);
+  auto collective = readCollective(c, value, Members::AnyNumber);
   if (!collective)
     return Value::error();
   Emit m(c);
+  VarySet uneven = unevenOver(c.e, collective->axes);
   bool product = c.builtin.name == "pprod";
   SmallVector<mlir::Value, 4> values;
   SmallVector<VarySet, 4> axesOf;
   for (auto [operand, invariant] : llvm::zip(collective->leaves, collective->missing)) {
     if (!invariant.empty())
       warnInvariant(c, operand, invariant);
-    VarySet missing = differenceOf(collective->set, c.e.varyOf(operand.ssa)); // with groups none
-    if (isBool(operand.dtype)) {                                              // C2: counts
+    VarySet missing = differenceOf(collective->set, unionOf(c.e.varyOf(operand.ssa), uneven)); // with groups none
+    if (isBool(operand.dtype)) {                                                               // C2: counts
       operand.ssa = m.convert(operand.ssa, operand.dtype, DType::I32);
       operand.dtype = DType::I32;
     }
     mlir::Value ssa = operand.ssa;
     VarySet over = collective->set;
-    if (!missing.empty() && product) {
-      ssa = c.e.widen(ssa, missing);
-    } else if (!missing.empty()) {
+    if (!product && !missing.empty()) {
       ssa = m.mul(ssa, m.sizeLike(ssa, productOf(c.e, missing), operand.dtype));
-      over = differenceOf(collective->set, missing);
+      over = differenceOf(over, missing);
     }
+    ssa = c.e.widen(ssa, over);
     values.push_back(ssa);
     axesOf.push_back(over);
   }
@@ -128,6 +129,7 @@ Value psum(CallContext &c) {
       return Value::error();
     auto attributes = axisAttributes(&c.e.context, *axes);
     VarySet varies = c.e.varyOf(x);
+    varies = unionOf(varies, unevenOver(c.e, *axes));
     if (llvm::none_of(attributes, [&](mlir::StringAttr axis) { return llvm::is_contained(varies, axis); }))
       return c.e.binary(ast::BinaryOp::Mul, x, Value::size(productOf(c.e, attributes), c.range), c.range, c.range);
   }
@@ -184,11 +186,21 @@ mlir::Operation *raggedDivision(mlir::Value root, ArrayRef<mlir::StringAttr> axe
   return nullptr;
 }
 
+/// The mean where the number of rows varies between devices: the sum of all rows, divided by how many there are.
+mlir::Value meanOfRows(CallContext &c, const Collective &collective, mlir::Value x, DType dtype) {
+  Emit m(c);
+  DType wide = dtype == DType::F64 ? dtype : DType::F32; // C2
+  x = c.e.widen(m.convert(x, dtype, wide), collective.set);
+  SmallVector<mlir::Value, 4> sums = {x, c.e.widen(c.e.constant(1, wide, c.range), c.e.varyOf(x))};
+  allReduce(c, ReductionKind::Sum, sums, {collective.set, collective.set});
+  return m.convert(m.div(sums[0], c.e.splat(sums[1], c.e.sizesOf(x), c.range)), wide, dtype);
+}
+
 Value pmean(CallContext &c) {
   Emit m(c);
   if (c.has("weight")) {
     // psum(x * w) / psum(w), the sums in one collective. The weight is the same for all leaves.
-    auto collective = readCollective(c, c["x"]);
+    auto collective = readCollective(c, c["x"], Members::AnyNumber);
     if (!collective)
       return Value::error();
     SmallVector<mlir::Value, 4> values;
@@ -218,9 +230,11 @@ Value pmean(CallContext &c) {
     }
     return finishCollective(c, c["x"], means, *collective);
   }
-  auto collective = readCollective(c, c["x"]);
+  auto collective = readCollective(c, c["x"], Members::AnyNumber);
   if (!collective)
     return Value::error();
+  VarySet uneven = unevenOver(c.e, collective->axes);
+  bool countsRows = differenceOf(uneven, collective->set).size() < uneven.size();
   SmallVector<mlir::Value, 4> values;
   SmallVector<VarySet, 4> axesOf;
   for (Operand &operand : collective->leaves) {
@@ -238,6 +252,10 @@ Value pmean(CallContext &c) {
     DType dtype = dtypeOfMean(operand.dtype);
     operand.ssa = m.convert(operand.ssa, operand.dtype, dtype);
     operand.dtype = dtype;
+    if (countsRows && !present.empty()) {
+      operand.ssa = meanOfRows(c, *collective, operand.ssa, dtype);
+      present.clear();
+    }
     values.push_back(operand.ssa);
     axesOf.push_back(present);
   }
@@ -246,7 +264,7 @@ Value pmean(CallContext &c) {
 }
 
 Value extremumOver(CallContext &c) {
-  auto collective = readCollective(c, c["x"]);
+  auto collective = readCollective(c, c["x"], Members::AnyNumber);
   if (!collective)
     return Value::error();
   Emit m(c);

@@ -22,12 +22,22 @@ struct Collective {
 /// Whether the result's size depends on how many devices are in a group, so that groups must be of one size.
 enum class GroupSizes { Any, Equal };
 
+/// Whether a collective has a meaning where the number of those who meet along its axes differs between devices, as
+/// that of the rows of ragged blocks: sums and extrema have, what depends on positions or makes a size of the number
+/// has not.
+enum class Members { AnyNumber, OneNumber };
+
 /// The name of the collective in backquotes.
 std::string spelt(CallContext &c);
 /// The product of the sizes of axes, as code that is built here writes them.
 Size productOf(Elaborator &e, llvm::ArrayRef<mlir::StringAttr> axes);
 /// Reads the value and `axis:` (and `groups:`), and checks that all devices arrive (V6) with arrays of one size (V10).
-std::optional<Collective> readCollective(CallContext &c, const Value &value, GroupSizes sizes = GroupSizes::Any);
+std::optional<Collective> readCollective(CallContext &c, const Value &value, Members members = Members::OneNumber,
+                                         GroupSizes sizes = GroupSizes::Any);
+/// The axes over which the number of rows along one of `axes` varies.
+VarySet unevenOver(Elaborator &e, llvm::ArrayRef<std::string> axes);
+/// Reports E0709 and gives false where the number of those who meet along the axes differs between them.
+bool expectOneNumber(CallContext &c, llvm::ArrayRef<std::string> axes);
 /// The axes in the order in which the meshes and vmaps around name them.
 AxisNames inMeshOrder(Elaborator &e, llvm::ArrayRef<std::string> axes);
 /// The number of devices along axes where it is literal, else -1.

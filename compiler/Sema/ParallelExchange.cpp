@@ -45,7 +45,7 @@ mlir::Location placeOf(CallContext &c, const Operand &operand, int64_t dim, cons
 }
 
 Value psumScatter(CallContext &c) {
-  auto collective = readCollective(c, c["x"], GroupSizes::Equal);
+  auto collective = readCollective(c, c["x"], Members::OneNumber, GroupSizes::Equal);
   if (!collective)
     return Value::error();
   Emit m(c);
@@ -75,7 +75,7 @@ Value psumScatter(CallContext &c) {
 }
 
 Value allToAll(CallContext &c) {
-  auto collective = readCollective(c, c["x"], GroupSizes::Equal);
+  auto collective = readCollective(c, c["x"], Members::OneNumber, GroupSizes::Equal);
   if (!collective)
     return Value::error();
   Emit m(c);

@@ -15,7 +15,7 @@ namespace {
 
 Value allGather(CallContext &c) {
   Arguments arguments(c);
-  auto collective = readCollective(c, c["x"], GroupSizes::Equal);
+  auto collective = readCollective(c, c["x"], Members::OneNumber, GroupSizes::Equal);
   auto tiled = arguments.flag("tiled", true);
   if (!collective || !tiled)
     return Value::error();
@@ -61,10 +61,10 @@ namespace {
 /// With several axes the position among all their devices, major first.
 Value axisIndex(CallContext &c) {
   auto axes = readMeshAxes(c.e, c["axis"], c.range, "`axis_index`");
-  if (!axes)
+  if (!axes || !expectOneNumber(c, *axes))
     return Value::error();
   Emit m(c);
-  return Value::array(positionAlong(m, *axes), DType::I32, c.range);
+  return Value::array(c.e.widen(positionAlong(m, *axes), unevenOver(c.e, *axes)), DType::I32, c.range);
 }
 
 /// Whether a device is the root of a broadcast, where `root:` is literal: it stands at that position along the axes, or
@@ -173,7 +173,7 @@ Value broadcastFrom(CallContext &c) {
 /// assert_same(x, a): checked at run time, then invariant: the largest and the least value over the devices are equal,
 /// and where one device has a NaN all have.
 Value assertSame(CallContext &c) {
-  auto collective = readCollective(c, c["x"]);
+  auto collective = readCollective(c, c["x"], Members::AnyNumber);
   if (!collective)
     return Value::error();
   Emit m(c);
@@ -214,7 +214,7 @@ Value assertSame(CallContext &c) {
 
 Value axisSize(CallContext &c) {
   auto axes = readMeshAxes(c.e, c["axis"], c.range, "`axis_size`");
-  if (!axes)
+  if (!axes || !expectOneNumber(c, *axes))
     return Value::error();
   return Value::size(productOf(c.e, axisAttributes(&c.e.context, *axes)), c.range);
 }
@@ -223,7 +223,7 @@ Value pvary(CallContext &c) {
   auto axes = readMeshAxes(c.e, c["axis"], c.range, "`pvary`");
   if (!axes || !c["x"] || c["x"].isError())
     return Value::error();
-  VarySet set = sorted(axisAttributes(&c.e.context, *axes));
+  VarySet set = unionOf(sorted(axisAttributes(&c.e.context, *axes)), unevenOver(c.e, *axes));
   SmallVector<Value, 4> leaves, results;
   c.e.flatten(c["x"], leaves);
   for (const Value &leaf : leaves) {

@@ -210,6 +210,7 @@ mlir::Value tableOfShift(Emit &m, CallContext &c, const Collective &collective, 
     return {};
   // No step is too long: it goes around, or leads past the end.
   mlir::Value devicesOf = m.sizeLike(step, count, DType::I64);
+  step = c.e.widen(step, c.e.varyOf(devicesOf));
   step = wrap ? mlir::arith::RemSIOp::create(m.builder, m.loc, step, devicesOf).getResult()
               : m.maximum(m.minimum(step, devicesOf, DType::I64), m.neg(devicesOf), DType::I64);
   step = m.convert(step, DType::I64, DType::I32);

@@ -94,10 +94,13 @@ bool countAsMesh(CallContext &c, Collective &collective, llvm::MutableArrayRef<S
   return true;
 }
 
+bool takesGroups(CallContext &c) {
+  return llvm::any_of(c.builtin.parameters, [](const Parameter &p) { return p.name == "groups"; }) && c.has("groups");
+}
+
 /// `groups: [[0, 2], [1, 3]]`: the positions along the axes, major first, each in one group (C3).
 bool readGroups(CallContext &c, Collective &collective, GroupSizes sizes) {
-  bool takesGroups = llvm::any_of(c.builtin.parameters, [](const Parameter &p) { return p.name == "groups"; });
-  if (!takesGroups || !c.has("groups"))
+  if (!takesGroups(c))
     return true;
   const Value &groups = c["groups"];
   auto fail = [&](SourceRange range, const std::string &why) {
@@ -151,7 +154,75 @@ bool readGroups(CallContext &c, Collective &collective, GroupSizes sizes) {
 
 } // namespace
 
-std::optional<Collective> sema::readCollective(CallContext &c, const Value &value, GroupSizes sizes) {
+VarySet sema::unevenOver(Elaborator &e, ArrayRef<std::string> axes) {
+  VarySet uneven;
+  for (const std::string &axis : axes)
+    uneven = unionOf(uneven, e.varyOf(axisSizeIn(e.builder.getInsertionBlock(), axis)));
+  return uneven;
+}
+
+bool sema::expectOneNumber(CallContext &c, ArrayRef<std::string> axes) {
+  VarySet set = sorted(axisAttributes(&c.e.context, axes));
+  for (const std::string &axis : axes) {
+    Size rows = axisSizeIn(c.e.builder.getInsertionBlock(), axis);
+    for (mlir::StringAttr over : c.e.varyOf(rows))
+      if (contains(set, over.getValue())) {
+        Report report = c.e.error(Code::E0709, c.range,
+                                  spelt(c) + " over " + quotedAxes(axes) + " needs one number of rows along \"" + axis +
+                                      "\" on all devices of \"" + over.str() + "\", but their number " +
+                                      c.e.render(rows) + " varies");
+        c.e.noteBirths(report, rows);
+        report.note({}, "leave `ragged: true` out, and the size must divide; or name \"" + axis + "\" alone");
+        return false;
+      }
+  }
+  return true;
+}
+
+/// V10: the arrays that meet are of one size. Of a value that differs from row to row there is one in every row.
+static bool expectOneSize(CallContext &c, const Operand &operand, const VarySet &set) {
+  auto varying = [&](const Size &size) -> mlir::StringAttr {
+    for (mlir::StringAttr axis : c.e.varyOf(size))
+      if (contains(set, axis.getValue()))
+        return axis;
+    return {};
+  };
+  SmallVector<Size, 4> sizes = c.e.sizesOf(operand.ssa);
+  for (const Size &size : sizes)
+    if (mlir::StringAttr axis = varying(size)) {
+      Report report =
+          c.e.error(Code::E0709, operand.range,
+                    spelt(c) + " over \"" + axis.str() + "\" needs an array of one size on all devices, but in " +
+                        c.e.renderArray(operand.dtype, sizes) + " the size " + c.e.render(size) + " varies");
+      c.e.noteBirths(report, size);
+      report.note({}, "leave `ragged: true` out, and the size must divide; or first reduce that dimension, as in "
+                      "sum(…, axis: 0)");
+      return false;
+    }
+  for (const MeshContext &mesh : c.e.meshes) {
+    StringRef rowAxis = mesh.isVmap ? StringRef(mesh.axes.front()) : StringRef();
+    if (!mesh.isVmap || contains(set, rowAxis) || !contains(c.e.varyOf(operand.ssa), rowAxis))
+      continue;
+    Size rows = axisSizeIn(c.e.builder.getInsertionBlock(), rowAxis);
+    if (mlir::StringAttr axis = varying(rows)) {
+      Report report = c.e.error(Code::E0709, c.range,
+                                spelt(c) + " over \"" + axis.str() +
+                                    "\" needs as many values on all devices, but there is one for each row of a " +
+                                    mesh.madeBy + ", and their number " + c.e.render(rows) + " varies");
+      report.note(mesh.range, "the " + mesh.madeBy + " is here");
+      c.e.noteBirths(report, rows);
+      std::string name = mesh.anonymous ? "rows" : rowAxis.str();
+      report.note({}, "leave `ragged: true` out, and the size must divide; or combine the rows as well, as in psum(…, "
+                      "(\"" +
+                          axis.str() + "\", \"" + name + "\"))" +
+                          (mesh.anonymous ? " with `axis: \"" + name + "\"` in the vmap" : ""));
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<Collective> sema::readCollective(CallContext &c, const Value &value, Members members, GroupSizes sizes) {
   Collective result;
   auto axes = readMeshAxes(c.e, c["axis"], c.range, spelt(c));
   if (!axes || !value || value.isError())
@@ -160,6 +231,9 @@ std::optional<Collective> sema::readCollective(CallContext &c, const Value &valu
   result.set = sorted(axisAttributes(&c.e.context, *axes));
   if (!c.e.collectiveAllowed(*axes, c.range, c.builtin.name))
     return std::nullopt;
+  if ((members == Members::OneNumber || takesGroups(c)) && !expectOneNumber(c, *axes))
+    return std::nullopt;
+  VarySet uneven = unevenOver(c.e, *axes);
   SmallVector<Value, 4> leaves;
   c.e.flatten(value, leaves);
   Arguments arguments(c);
@@ -171,29 +245,19 @@ std::optional<Collective> sema::readCollective(CallContext &c, const Value &valu
       arguments.badDType(operand, "numbers");
       return std::nullopt;
     }
-    // V10: arrays of different sizes do not combine.
-    for (const Size &size : c.e.sizesOf(operand.ssa))
-      for (mlir::StringAttr axis : c.e.varyOf(size))
-        if (contains(result.set, axis.getValue())) {
-          Report report = c.e.error(Code::E0709, operand.range,
-                                    spelt(c) + " over \"" + axis.str() +
-                                        "\" needs an array of one size on all devices, "
-                                        "but in " +
-                                        c.e.renderArray(operand.dtype, c.e.sizesOf(operand.ssa)) + " the size " +
-                                        c.e.render(size) + " varies");
-          c.e.noteBirths(report, size);
-          report.note({}, "leave `ragged: true` out, and the size must divide; or first reduce that dimension, as in "
-                          "sum(…, axis: 0)");
-          return std::nullopt;
-        }
+    if (!expectOneSize(c, operand, result.set))
+      return std::nullopt;
     // Ragged blocks are then no way out for a size that does not divide (P3).
     for (MeshContext &mesh : c.e.meshes)
       if (llvm::any_of(mesh.axes, [&](const std::string &axis) { return contains(result.set, axis); }))
         for (const Size &size : c.e.sizesOf(operand.ssa))
           if (!size.constant())
             mesh.evenSizes.push_back({size, spelt(c)});
-    result.leaves.push_back(operand);
     result.missing.push_back(differenceOf(result.set, c.e.varyOf(operand.ssa)));
+    // What differs from row to row does so between devices that have more rows and others.
+    if (members == Members::OneNumber || takesGroups(c) || result.missing.back().size() < result.set.size())
+      operand.ssa = c.e.widen(operand.ssa, differenceOf(uneven, result.set));
+    result.leaves.push_back(operand);
   }
   if (!readGroups(c, result, sizes))
     return std::nullopt;

@@ -254,7 +254,8 @@ bool VmapBuilder::leaveLeaf(const Value &leaf, const Value &spec, const std::str
     if (!dim)
       return false;
     place = *dim;
-    ssa = e.widen(ssa, {e.builder.getStringAttr(axis)});
+    // There are as many as rows, whose number may vary.
+    ssa = e.widen(ssa, unionOf(VarySet{e.builder.getStringAttr(axis)}, e.varyOf(*size)));
   }
   yielded.push_back(ssa);
   dtypes.push_back(data->dtype);

@@ -117,3 +117,16 @@ func.func @permute(%x: !scalar, %c: tensor<i1, #pmap.layout<[], ["a"]>>, %to: te
   }
   return
 }
+
+// -----
+// Blocks of different sizes do not meet (V10), whatever pass has put the collective there.
+!whole = !pmap.dist<tensor<?xf32, #pmap.layout<["n"], []>>, #pmap.spec<[["a"]]>, #pmap.mesh<["a"], [-1]>>
+func.func @ragged_blocks(%n: index, %x: !whole) attributes {pmap.sizes = ["n"]} {
+  pmap.map #pmap.mesh<["a"], [-1]> sizes (%n) [#pmap.size_arg<"k", ["a"], ragged, "x">] (%x) : (!whole) -> () {
+  ^bb0(%k: index, %b: tensor<?xf32, #pmap.layout<["k"], ["a"]>>):
+    // expected-error @+1 {{a collective over 'a' of arrays whose size varies over 'a': expected one size on all devices (V10) [E0709]}}
+    %0 = pmap.all_reduce sum (%b) over ["a"] : (tensor<?xf32, #pmap.layout<["k"], ["a"]>>) -> tensor<?xf32, #pmap.layout<["k"], []>>
+    pmap.yield
+  }
+  return
+}

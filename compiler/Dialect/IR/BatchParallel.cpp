@@ -96,16 +96,17 @@ Value gatherAll(OpBuilder &builder, Location loc, Value rows, const AxesAround &
   return merged == 1 ? rows : mergeDims(builder, loc, rows, 0, merged);
 }
 
-// The positions of this device's rows.
-Value ownPositions(OpBuilder &builder, Location loc, const Batch &batch, const AxesAround &axes) {
-  Axes others = sorted(axes.others());
-  RankedTensorType type = makeTensorType(builder.getI32Type(), batch.size, others);
+// The positions of this device's rows. They vary as `vary` says, which has the other axes in it, and those over which
+// the number of rows differs.
+Value ownPositions(OpBuilder &builder, Location loc, const Batch &batch, const AxesAround &axes,
+                   ArrayRef<StringAttr> vary) {
+  RankedTensorType type = makeTensorType(builder.getI32Type(), batch.size, vary);
   auto add = [&](Value a, Value b) -> Value { return arith::AddIOp::create(builder, loc, a, b); };
   auto times = [&](Value a, const Size &size) -> Value {
     return arith::MulIOp::create(builder, loc, a, splatIndex(builder, loc, type, indexOf(builder, loc, size)));
   };
   auto indexAlong = [&](StringAttr axis) {
-    Value index = widened(builder, loc, AxisIndexOp::create(builder, loc, axis.getValue()), others);
+    Value index = widened(builder, loc, AxisIndexOp::create(builder, loc, axis.getValue()), vary);
     return splatScalar(builder, loc, type, index);
   };
   Value position = splat(builder, loc, type, 0);
@@ -126,7 +127,7 @@ Value inGroups(OpBuilder &builder, Location loc, const Batch &batch, const AxesA
   Value all = gatherAll(builder, loc, widened(builder, loc, rows, others), axes);
   Value results = inGroups(builder, loc, groups, all, each);
   Axes vary = unionOf(varyOf(results.getType()), others);
-  Value mine = widened(builder, loc, ownPositions(builder, loc, batch, axes), vary);
+  Value mine = ownPositions(builder, loc, batch, axes, vary);
   return GatherOp::create(builder, loc, widened(builder, loc, results, vary), mine, 0);
 }
 
@@ -436,8 +437,7 @@ struct PermuteRows {
     vary = unionOf(vary, sorted(others));
     Value all = widened(builder, loc, gatherAll(builder, loc, widened(builder, loc, rows, sorted(others)), axes), vary);
     Value senders = widened(builder, loc, sendersOf(destinations), vary);
-    Value mine = GatherOp::create(builder, loc, senders,
-                                  widened(builder, loc, ownPositions(builder, loc, batch, axes), vary), 0);
+    Value mine = GatherOp::create(builder, loc, senders, ownPositions(builder, loc, batch, axes, vary), 0);
     Value zero = integers(typeOf(mine), 0);
     Value came = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, mine, zero);
     Value value = GatherOp::create(builder, loc, all, arith::MaxSIOp::create(builder, loc, mine, zero), 0);

@@ -81,11 +81,25 @@ struct AllReduceRule {
     return like(scaleCotangent(op, ct, wins / count), x.getType());
   }
 
+  // The axes, those of vmaps first: how many rows there are may differ between devices, and their product does not.
+  SmallVector<StringAttr> rowsFirst() {
+    auto isOfMesh = [&](StringAttr axis) {
+      for (auto vmap = op->getParentOfType<VmapOp>(); vmap; vmap = vmap->getParentOfType<VmapOp>())
+        if (vmap.getAxisAttr() == axis)
+          return false;
+      return true;
+    };
+    SmallVector<StringAttr> over;
+    for (bool ofMesh : {false, true})
+      llvm::copy_if(axes(), std::back_inserter(over), [&](StringAttr axis) { return isOfMesh(axis) == ofMesh; });
+    return over;
+  }
+
   // By the products over the devices before and after each (G2): gathered, pulled back, and each takes its own.
   Value product() {
     // The forward value after each axis but the last, to walk back over.
     SmallVector<Value> partial = {x};
-    Axes over = axes();
+    SmallVector<StringAttr> over = rowsFirst();
     for (StringAttr axis : over)
       partial.push_back(reduced(ReductionKind::Prod, WidenOp::create(builder, loc(), partial.back(), axis), axis));
     Value ct = cotangent;

@@ -32,6 +32,23 @@ LogicalResult checkCollective(CollectiveOp collective, IndexVariance &variance) 
   return success();
 }
 
+// Arrays that meet are of one size (V10).
+LogicalResult checkSizes(CollectiveOp collective, IndexVariance &variance) {
+  SmallVector<StringAttr> axes = collective.getCollectiveAxes();
+  for (Type operand : collective->getOperandTypes()) {
+    auto type = dyn_cast<RankedTensorType>(operand);
+    if (!type)
+      continue;
+    for (const Size &size : sizesOf(type))
+      for (StringAttr axis : variance.of(size))
+        if (llvm::is_contained(axes, axis))
+          return collective.emitError() << "a collective over '" << axis.getValue()
+                                        << "' of arrays whose size varies over '" << axis.getValue()
+                                        << "': expected one size on all devices (V10) [E0709]";
+  }
+  return success();
+}
+
 // The values without a V in their type that decide what the tensor results of `op` are.
 SmallVector<Value> hiddenInputs(Operation *op) {
   if (auto extract = dyn_cast<ExtractOp>(op))
@@ -77,7 +94,8 @@ struct CheckVariancePass : PassWrapper<CheckVariancePass, OperationPass<ModuleOp
     IndexVariance variance(getOperation());
     getOperation()->walk([&](Operation *op) {
       auto collective = dyn_cast<CollectiveOp>(op);
-      if ((collective && failed(checkCollective(collective, variance))) || failed(checkResults(op, variance)))
+      if ((collective && (failed(checkCollective(collective, variance)) || failed(checkSizes(collective, variance)))) ||
+          failed(checkResults(op, variance)))
         signalPassFailure();
     });
   }

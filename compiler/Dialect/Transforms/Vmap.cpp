@@ -21,6 +21,34 @@ void fetchConstants(VmapOp op, const Batch &batch) {
       replaceAllUsesInRegionWith(capture, builder.clone(*capture.getDefiningOp())->getResult(0), op.getBody());
 }
 
+// A collective over a mesh is one for the values of all rows, so that there must be as many on all its devices (V10).
+// Of what the program wrote the elaborator has said so; a derivative may have brought others into the rows.
+LogicalResult checkMeetings(VmapOp op) {
+  Batch batch{op.getAxisAttr(), *Size::parse(op.getSize())};
+  if (batch.size.constant())
+    return success();
+  std::optional<Axes> uneven;
+  WalkResult result = op.walk([&](CollectiveOp collective) {
+    SmallVector<StringAttr> axes = collective.getCollectiveAxes();
+    if (llvm::is_contained(axes, batch.axis) ||
+        llvm::none_of(collective->getOperands(), [&](Value operand) { return batch.varies(operand); }))
+      return WalkResult::advance();
+    if (!uneven)
+      uneven = IndexVariance(op->getParentOfType<FunctionOpInterface>()).of(batch.size);
+    for (StringAttr axis : *uneven)
+      if (llvm::is_contained(axes, axis)) {
+        InFlightDiagnostic error = collective.emitError()
+                                   << "a collective over '" << axis.getValue()
+                                   << "' for each row of an array whose number of rows varies over '" << axis.getValue()
+                                   << "': it needs as many on all devices (V10) [E0709]";
+        error.attachNote(op.getLoc()) << "the rows are made here; leave `ragged: true` out, and the size must divide";
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult removeWhole(VmapOp op, SymbolNames &names) {
   Batch batch{op.getAxisAttr(), *Size::parse(op.getSize())};
   Block &body = op.getBody().front();
@@ -154,6 +182,8 @@ LogicalResult removeByChunks(VmapOp op, SymbolNames &names) {
 } // namespace
 
 LogicalResult pmap::removeVmap(VmapOp op, SymbolNames &names) {
+  if (failed(checkMeetings(op)))
+    return failure();
   if (!op.getChunk())
     return removeWhole(op, names);
   std::optional<int64_t> rows = Size::parse(op.getSize())->constant();
