@@ -1,5 +1,6 @@
 // Cotangents, and the backward walk over ops without regions.
 #include "compiler/Dialect/Transforms/Backward.h"
+#include "compiler/Dialect/Transforms/MostTrips.h"
 #include "compiler/Dialect/Transforms/ResidualParts.h"
 #include "compiler/Dialect/Transforms/Residuals.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -213,5 +214,6 @@ void pmap::unmark(Operation *root) {
     op->removeDiscardableAttr(kMaskedAttr);
     op->removeDiscardableAttr(kOwnResultsAttr);
     op->removeDiscardableAttr(kPartAttr);
+    op->removeDiscardableAttr(kMostTripsAttr);
   });
 }

@@ -6,6 +6,7 @@
 // that the backward loop carries, from what they have behind the loop on: nothing is added up apart, however many loops
 // and branches lie within each other.
 #include "compiler/Dialect/Transforms/Backward.h"
+#include "compiler/Dialect/Transforms/MostTrips.h"
 #include "compiler/Dialect/Transforms/Residuals.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -35,9 +36,13 @@ Value inductionOf(OpBuilder &builder, scf::ForOp loop, Value trip) {
   return arith::AddIOp::create(builder, loc, loop.getLowerBound(), trip);
 }
 
-// The trips of a prepared loop: the first dimension of what it stacked.
+// The trips of a prepared loop: the first dimension of what it stacked, if that is as long as it must be.
 Value tripsOf(OpBuilder &builder, scf::ForOp loop) {
-  return indexOf(builder, loop.getLoc(), sizeOf(loop.getResults().back().getType(), 0));
+  Location loc = loop.getLoc();
+  if (!loop->hasAttr(kMostTripsAttr))
+    return indexOf(builder, loc, sizeOf(loop.getResults().back().getType(), 0));
+  Value span = arith::SubIOp::create(builder, loc, loop.getUpperBound(), loop.getLowerBound());
+  return arith::MaxSIOp::create(builder, loc, span, arith::ConstantIndexOp::create(builder, loc, 0));
 }
 
 } // namespace

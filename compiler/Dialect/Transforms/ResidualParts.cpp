@@ -1,5 +1,6 @@
 #include "compiler/Dialect/Transforms/ResidualParts.h"
 #include "compiler/Dialect/IR/Emit.h"
+#include "compiler/Dialect/Transforms/MostTrips.h"
 #include "compiler/Dialect/Transforms/Symbols.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -26,9 +27,13 @@ double estimate(Type type) {
   return count;
 }
 
-double estimateTrips(scf::ForOp loop) {
-  std::optional<Size> lower = polynomialOf(loop.getLowerBound()), upper = polynomialOf(loop.getUpperBound());
-  return lower && upper ? estimate(*upper - *lower) : kTypicalSize;
+double estimate(const LinearIndex &trips) {
+  double sum = trips.constant;
+  for (auto [value, coefficient] : trips.terms) {
+    std::optional<Size> size = polynomialOf(value);
+    sum += coefficient * (size ? estimate(*size) : kTypicalSize);
+  }
+  return std::max(0.0, sum);
 }
 
 bool carriesArraysOnly(scf::ForOp loop) {
@@ -166,9 +171,13 @@ private:
     });
     for (Operation *outer = place->getParentOp(); outer != loop; outer = outer->getParentOp()) {
       auto inner = dyn_cast<scf::ForOp>(outer);
-      if (inner)
-        times *= estimateTrips(inner);
-      canBeKept &= inner ? carriesArraysOnly(inner) && hasBoundsFromOutside(inner) : isa<scf::IfOp>(outer);
+      if (!inner) {
+        canBeKept &= isa<scf::IfOp>(outer);
+        continue;
+      }
+      MostTrips most = mostTrips(inner);
+      times *= estimate(most.trips);
+      canBeKept &= carriesArraysOnly(inner) && (most.place->isAncestor(loop) || hasBoundsFromOutside(inner));
     }
     if (!canBeKept) {
       isReadWhole = true;

@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Transforms/Backward.h"
 #include "compiler/Dialect/Transforms/BreakLoops.h"
 #include "compiler/Dialect/Transforms/MapResiduals.h"
+#include "compiler/Dialect/Transforms/MostTrips.h"
 #include "compiler/Dialect/Transforms/ResidualParts.h"
 #include "compiler/Dialect/Transforms/SimplifyPatterns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -125,11 +126,39 @@ Operation *placeToCount(scf::ForOp loop) {
   return place;
 }
 
+// True for a loop in which parts of carried arrays are read, which the loops around it are to keep as well.
+bool readsParts(scf::ForOp loop) {
+  return loop
+      ->walk([](Operation *op) { return op->hasAttr(kPartAttr) ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+// How long the stacks of a loop are: the trips that it takes, or the most that it takes in any trip of those around it.
+TripCount lengthOfStacks(scf::ForOp loop, SymbolNames &names) {
+  Location loc = loop.getLoc();
+  MostTrips most = mostTrips(loop);
+  Operation *place = placeToCount(loop);
+  if (place->isAncestor(most.place) || !readsParts(loop)) {
+    OpBuilder before(place);
+    return countTrips(loop, before, names);
+  }
+  loop->setAttr(kMostTripsAttr, UnitAttr::get(loop.getContext()));
+  OpBuilder before(most.place);
+  if (most.trips.terms.empty()) {
+    int64_t trips = std::max<int64_t>(0, most.trips.constant);
+    return {arith::ConstantIndexOp::create(before, loc, trips), Size(trips)};
+  }
+  Value zero = arith::ConstantIndexOp::create(before, loc, 0);
+  Value trips = arith::MaxSIOp::create(before, loc, most.trips.emit(before, loc), zero);
+  std::string symbol = names.fresh("trips");
+  Value bound = BindSizeOp::create(before, loc, before.getIndexType(), trips, before.getStringAttr(symbol));
+  return {bound, Size::symbol(symbol)};
+}
+
 // A loop over the same trips that also stacks what it carries and what is dear.
 scf::ForOp keepInLoop(scf::ForOp loop, SymbolNames &names) {
   Location loc = loop.getLoc();
-  OpBuilder before(placeToCount(loop));
-  TripCount trips = countTrips(loop, before, names);
+  TripCount trips = lengthOfStacks(loop, names);
   SmallVector<Value> kept(loop.getRegionIterArgs());
   llvm::append_range(kept, valuesToKeep(*loop.getBody(), loop));
 
