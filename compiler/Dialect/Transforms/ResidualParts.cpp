@@ -51,19 +51,46 @@ struct Row {
   bool operator==(const Row &other) const = default;
 };
 
+// True when an index, a loop's with a constant added or a constant, is within the size whenever the loop's body runs.
+bool isWithin(Value index, const Size &size) {
+  LinearIndex linear = LinearIndex::of(index);
+  std::optional<Size> lower = Size(linear.constant), last = lower;
+  if (linear.terms.size() > 1 || (linear.terms.size() == 1 && linear.terms.front().second != 1))
+    return false;
+  if (linear.terms.size() == 1) {
+    Value base = linear.terms.front().first;
+    auto argument = dyn_cast<BlockArgument>(base);
+    auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : nullptr;
+    bool isIndex = loop && loop.getInductionVar() == base;
+    std::optional<Size> begin = polynomialOf(isIndex ? loop.getLowerBound() : base);
+    std::optional<Size> end = polynomialOf(isIndex ? loop.getUpperBound() : base);
+    if (!begin || !end)
+      return false;
+    lower = *begin + Size(linear.constant);
+    last = *end + Size(linear.constant - (isIndex ? 1 : 0));
+  }
+  return lower->provablyNonNegative() && (size - *last).provablyPositive();
+}
+
 // The row that an element read within a comprehension is of; nothing where there is no such row, or only some points
-// read it.
+// read it, and its place may be out of bounds where none does.
 std::optional<Row> rowOf(ExtractOp read) {
   Row row;
   row.array = read.getInput();
-  for (Operation *outer = read->getParentOp(); isa<ForEachOp, scf::ForOp>(outer) && isOutside(row.array, outer);
-       outer = outer->getParentOp())
+  bool isUnderCondition = false;
+  for (Operation *outer = read->getParentOp();
+       isa<ForEachOp, scf::ForOp, scf::IfOp>(outer) && isOutside(row.array, outer); outer = outer->getParentOp())
     if (auto points = dyn_cast<ForEachOp>(outer))
       row.points = points;
   if (!row.points)
     return std::nullopt;
-  for (Value index : read.getIndices())
+  for (Operation *outer = read->getParentOp(); outer != row.points; outer = outer->getParentOp())
+    isUnderCondition |= isa<scf::IfOp>(outer);
+  for (auto [index, size] : llvm::zip_equal(read.getIndices(), sizesOf(row.array.getType()))) {
     row.indices.push_back(isOutside(index, row.points) ? index : Value());
+    if (row.indices.back() && isUnderCondition && !isWithin(index, size))
+      return std::nullopt;
+  }
   return llvm::any_of(row.indices, [](Value index) { return bool(index); }) ? std::optional(row) : std::nullopt;
 }
 
