@@ -1,6 +1,5 @@
 // The elaborator's ground: places, blocks, trials, and how values look from inside regions.
 #include "compiler/Sema/Elaborator.h"
-#include "compiler/Dialect/IR/Infer.h"
 #include "compiler/Dialect/IR/PmapOps.h"
 #include "compiler/Sema/Modules.h"
 
@@ -131,25 +130,17 @@ Value Elaborator::seenFromHere(const Value &value, bool fromOutside) {
 }
 
 bool Elaborator::collectiveAllowed(ArrayRef<std::string> axes, SourceRange range, StringRef name) {
-  for (const VaryingRegion &region : varyingRegions) {
-    // Where rows decide, so does their number.
-    VarySet vary = region.vary;
-    for (mlir::StringAttr axis : region.vary)
-      if (!is_contained(axes, axis.getValue()))
-        vary = unionOf(vary, varyOf(axisSizeIn(builder.getInsertionBlock(), axis.getValue())));
+  for (const VaryingRegion &region : varyingRegions)
     for (const std::string &axis : axes) {
-      if (!contains(vary, axis))
+      if (!contains(region.vary, axis))
         continue;
       bool isRows = any_of(meshes, [&](const MeshContext &mesh) { return mesh.isVmap && mesh.axes.front() == axis; });
       Report report =
           error(Code::E0706, range,
                 "'" + name + "' over \"" + axis + "\" where " + (isRows ? "rows" : "devices") + " along \"" + axis +
                     "\" may disagree whether to run it: all of them must reach a collective");
-      report.note(region.range,
-                  region.what + (contains(region.vary, axis)
-                                     ? " varies over \"" + axis + "\""
-                                     : " differs between rows, whose number varies over \"" + axis + "\""));
-      if (region.cause && contains(region.vary, axis))
+      report.note(region.range, region.what + " varies over \"" + axis + "\"");
+      if (region.cause)
         noteVariance(report, region.cause, axis);
       report.note({},
                   "run '" + name +
@@ -157,7 +148,6 @@ bool Elaborator::collectiveAllowed(ArrayRef<std::string> axes, SourceRange range
                       axis + "\")");
       return false;
     }
-  }
   return true;
 }
 

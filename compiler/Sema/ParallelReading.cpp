@@ -161,6 +161,13 @@ VarySet sema::unevenOver(Elaborator &e, ArrayRef<std::string> axes) {
   return uneven;
 }
 
+/// The beginning of a way out where a size varies over an axis: of a mesh, blocks may be even.
+static std::string evenBlocksOr(CallContext &c, StringRef axis, const std::string &otherwise) {
+  bool isRows =
+      llvm::any_of(c.e.meshes, [&](const MeshContext &mesh) { return mesh.isVmap && mesh.axes.front() == axis; });
+  return isRows ? otherwise : "leave `ragged: true` out, and the size must divide; or " + otherwise;
+}
+
 bool sema::expectOneNumber(CallContext &c, ArrayRef<std::string> axes) {
   VarySet set = sorted(axisAttributes(&c.e.context, axes));
   for (const std::string &axis : axes) {
@@ -172,7 +179,7 @@ bool sema::expectOneNumber(CallContext &c, ArrayRef<std::string> axes) {
                                       "\" on all devices of \"" + over.str() + "\", but their number " +
                                       c.e.render(rows) + " varies");
         c.e.noteBirths(report, rows);
-        report.note({}, "leave `ragged: true` out, and the size must divide; or name \"" + axis + "\" alone");
+        report.note({}, evenBlocksOr(c, over.getValue(), "name \"" + axis + "\" alone"));
         return false;
       }
   }
@@ -195,8 +202,7 @@ static bool expectOneSize(CallContext &c, const Operand &operand, const VarySet 
                     spelt(c) + " over \"" + axis.str() + "\" needs an array of one size on all devices, but in " +
                         c.e.renderArray(operand.dtype, sizes) + " the size " + c.e.render(size) + " varies");
       c.e.noteBirths(report, size);
-      report.note({}, "leave `ragged: true` out, and the size must divide; or first reduce that dimension, as in "
-                      "sum(…, axis: 0)");
+      report.note({}, evenBlocksOr(c, axis.getValue(), "first reduce that dimension, as in sum(…, axis: 0)"));
       return false;
     }
   for (const MeshContext &mesh : c.e.meshes) {
@@ -212,10 +218,9 @@ static bool expectOneSize(CallContext &c, const Operand &operand, const VarySet 
       report.note(mesh.range, "the " + mesh.madeBy + " is here");
       c.e.noteBirths(report, rows);
       std::string name = mesh.anonymous ? "rows" : rowAxis.str();
-      report.note({}, "leave `ragged: true` out, and the size must divide; or combine the rows as well, as in psum(…, "
-                      "(\"" +
-                          axis.str() + "\", \"" + name + "\"))" +
-                          (mesh.anonymous ? " with `axis: \"" + name + "\"` in the vmap" : ""));
+      report.note({}, evenBlocksOr(c, axis.getValue(),
+                                   "combine the rows as well, as in psum(…, (\"" + axis.str() + "\", \"" + name +
+                                       "\"))" + (mesh.anonymous ? " with `axis: \"" + name + "\"` in the vmap" : "")));
       return false;
     }
   }
