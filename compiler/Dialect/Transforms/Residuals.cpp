@@ -111,12 +111,11 @@ Value tripOf(OpBuilder &builder, scf::ForOp loop) {
   return arith::DivSIOp::create(builder, loc, offset, loop.getStep());
 }
 
-// Where a loop's trips can be counted: outside of the loops and branches around it that do not change its bounds, so
-// that what it keeps has a size there too.
+// Where a loop's trips can be counted: outside of the loops around it that do not change its bounds, so that what it
+// keeps has a size there too. Not outside of branches: they may be taken seldom, and would keep as much each time.
 Operation *placeToCount(scf::ForOp loop) {
   Operation *place = loop;
-  while (isa<scf::ForOp, scf::IfOp>(place->getParentOp())) {
-    Operation *outer = place->getParentOp();
+  while (auto outer = dyn_cast<scf::ForOp>(place->getParentOp())) {
     bool fixed = llvm::none_of(ValueRange{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()},
                                [&](Value bound) { return outer->isAncestor(bound.getParentRegion()->getParentOp()); });
     if (!fixed)
