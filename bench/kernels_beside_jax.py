@@ -32,6 +32,15 @@ def matrices(*shape):
             "bf16": lambda: {"x": bf16(*shape)}, "u8": lambda: {"x": integers(*shape, below=256, dtype=np.uint8)}}
 
 
+def images():
+    """Images and kernels of three by three, of one channel to 64."""
+    return {"": lambda: {"x": normal(8, 64, 64, 16), "w": normal(3, 3, 16, 32)},
+            ":1": lambda: {"x": normal(1797, 8, 8, 1), "w": normal(3, 3, 1, 8)},
+            ":16": lambda: {"x": normal(256, 16, 16, 16), "w": normal(3, 3, 16, 16)},
+            ":32": lambda: {"x": normal(64, 32, 32, 32), "w": normal(3, 3, 32, 32)},
+            ":64": lambda: {"x": normal(32, 28, 28, 64), "w": normal(3, 3, 64, 64)}}
+
+
 CASES = {
     "top_k": lambda: {"q": normal(1000, 32), "p": normal(20000, 32)},
     "sort_rows": lambda: {"x": normal(1000, 1000)},
@@ -76,8 +85,9 @@ CASES = {
     "clip_u8": lambda: {"x": integers(1 << 24, below=256, dtype=np.uint8)},
     "clip_bf16": lambda: {"x": bf16(1 << 24)},
     "image_u8": lambda: {"x": integers(4096, 4096, below=256, dtype=np.uint8)},
-    "conv2d": lambda: {"x": normal(8, 64, 64, 16), "w": normal(3, 3, 16, 32)},
     "conv2d_one": lambda: {"x": normal(1, 2048, 2048, 1), "w": normal(3, 3, 1, 1)},
+    **{f"{kernel}{suffix}": make for kernel in ("conv2d", "conv2d_by_image", "conv2d_by_kernel")
+       for suffix, make in images().items()},
     "matmul_4": lambda: {"a": normal(100000, 4, 4), "c": normal(100000, 4, 4)},
     "matmul_16": lambda: {"a": normal(20000, 16, 16), "c": normal(20000, 16, 16)},
     "matmul_i32": lambda: {"a": integers(512, 512, below=100), "b": integers(512, 512, below=100)},
@@ -114,13 +124,15 @@ def bench_single_kernels(scratch):
     peer = Process(PYTHON, f"{ROOT}/bench/peers/kernels.py", env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     chosen = os.environ.get("PMAP_BENCH_KERNELS", "").split()
     for name, make in CASES.items():
-        if chosen and name not in chosen:
+        if chosen and name not in chosen and name.split(":")[0] not in chosen:
             continue
         archive, theirs = os.path.join(scratch, "inputs.npz"), os.path.join(scratch, "theirs.npz")
         inputs = make()
         np.savez(archive, **inputs)
-        program = f"{PROGRAMS}/kernels/{name}.pmap"
-        peer.ask("load", f"{name}:{archive}")()
+        # One kernel may come with several sizes: what follows the colon tells them apart.
+        kernel = name.split(":")[0]
+        program = f"{PROGRAMS}/kernels/{kernel}.pmap"
+        peer.ask("load", f"{kernel}:{archive}")()
         peer.ask("save", theirs)()
         compare(name, our_results(scratch, program, archive, inputs), list(dict(np.load(theirs)).values()))
         harness = Harness(scratch, program, 1, CORES, f"all:{archive}")

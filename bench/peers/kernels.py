@@ -106,6 +106,8 @@ FUNCTIONS = {
     "image_u8": lambda x: (jnp.clip((x.astype(f32) / 255 - 0.5) * 1.5 + 0.5, 0, 1) * 255).astype(u8),
     "conv2d": convolution,
     "conv2d_one": convolution,
+    "conv2d_by_image": jax.grad(lambda x, w: jnp.sum(convolution(x, w) ** 2)),
+    "conv2d_by_kernel": jax.grad(lambda x, w: jnp.sum(convolution(x, w) ** 2), argnums=1),
     "matmul_4": jnp.matmul,
     "matmul_16": jnp.matmul,
     "matmul_i32": jnp.matmul,
