@@ -104,8 +104,16 @@ Value conv(CallContext &c) {
     return Value::array(m.convert(operand.ssa, operand.dtype, dtype), dtype, operand.range);
   };
   Value image = wide(x), filter = wide(kernel);
-  if (x.dtype != kernel.dtype)
+  if (x.dtype != kernel.dtype) {
     image = c["x"], filter = c["kernel"]; // Refused where they meet, by the names of their own dtypes.
+  } else {
+    // They vary alike before they meet, so that the derivative by a replicated one is summed over the devices once, and
+    // not place by place.
+    mlir::Value both[] = {image.as<ArrayValue>()->ssa, filter.as<ArrayValue>()->ssa};
+    m.unifyVary(both);
+    image = Value::array(both[0], image.as<ArrayValue>()->dtype, x.range);
+    filter = Value::array(both[1], filter.as<ArrayValue>()->dtype, kernel.range);
+  }
   SmallVector<Argument, 5> arguments;
   for (const Value &value : {image, filter, *strides, Value::boolean(same, c.range), margin})
     arguments.push_back(Argument{"", value, value.range(), {}});
