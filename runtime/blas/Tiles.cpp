@@ -10,6 +10,7 @@
 #include "pmap/runtime.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace pmap::rt {
 namespace {
