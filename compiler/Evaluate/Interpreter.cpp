@@ -86,10 +86,11 @@ void Interpreter::fail(Operation *op, unsigned device, int32_t kind, int64_t a, 
   failure.c = c;
   // A kind whose format names no text takes the one that the operation was given (FailureText.h).
   StringRef told = failureText(op->getLoc());
-  bool takes = kind == PMAP_FAIL_ASSERT || kind == PMAP_FAIL_INDEX || kind == PMAP_FAIL_INEXACT ||
+  bool isNegative = kind == PMAP_FAIL_NEGATIVE_SIZE && told.starts_with("E1106");
+  bool takes = isNegative || kind == PMAP_FAIL_ASSERT || kind == PMAP_FAIL_INDEX || kind == PMAP_FAIL_INEXACT ||
                kind == PMAP_FAIL_SLICE || kind == PMAP_FAIL_CAST;
   if (!told.empty() && takes) {
-    failure.kind = kind == PMAP_FAIL_ASSERT ? PMAP_FAIL_TOLD : kind;
+    failure.kind = isNegative || kind == PMAP_FAIL_ASSERT ? PMAP_FAIL_TOLD : kind;
     text = told;
   }
   failure.text = text.str();

@@ -61,7 +61,8 @@ void Translator::failIf(OpBuilder &builder, Location loc, Value bad, int32_t kin
   MLIRContext *context = builder.getContext();
   Type pointer = LLVM::LLVMPointerType::get(context), i32 = builder.getI32Type(), i64 = builder.getI64Type();
   if (StringRef told = failureText(loc); !told.empty()) {
-    if (kind == PMAP_FAIL_ASSERT)
+    // The format of these names a text of its own.
+    if (kind == PMAP_FAIL_ASSERT || (kind == PMAP_FAIL_NEGATIVE_SIZE && told.starts_with("E1106")))
       kind = PMAP_FAIL_TOLD;
     if (kind == PMAP_FAIL_TOLD || kind == PMAP_FAIL_INDEX || kind == PMAP_FAIL_INEXACT || kind == PMAP_FAIL_SLICE ||
         kind == PMAP_FAIL_CAST)

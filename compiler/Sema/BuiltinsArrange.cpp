@@ -1,5 +1,6 @@
 // Arrangements along a dimension: padding, moving around, repeating, sorting, windows.
 
+#include "compiler/Dialect/IR/FailureText.h"
 #include "compiler/Sema/Builtins.h"
 
 using namespace pmap;
@@ -236,7 +237,12 @@ Value topK(CallContext &c) {
   auto type = withElementType(mlir::cast<mlir::RankedTensorType>(x.ssa.getType()), c.e.elementType(DType::I32));
   mlir::Value order = ArgSortOp::create(m.builder, m.loc, type, x.ssa, m.builder.getI64IntegerAttr(last),
                                         m.builder.getUnitAttr(), sign);
-  order = m.slice(order, last, Size(0), *k);
+  // A k that only the run knows shows to be too large, or negative, where the order is cut.
+  Emit told(c);
+  told.loc = toldAs(m.loc, "E1104",
+                    "`top_k`: expected k of at most {c}, the size of dimension " + llvm::Twine(last) + " of '" +
+                        c.e.sourceText(x.range) + "', got {b}");
+  order = told.slice(order, last, Size(0), *k);
   // The elements at these places of the flattened array, so that a derivative scatters k elements of a line, not all.
   mlir::Value places = order, array = x.ssa;
   if (last > 0) {

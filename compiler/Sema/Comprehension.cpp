@@ -51,6 +51,20 @@ void findUses(const ast::Expr &body, StringRef index, SmallVectorImpl<Use> &uses
   });
 }
 
+/// The name of an index of the comprehension within one of its ranges, where it means nothing of its own; or null.
+const ast::NameExpr *namedIndex(const ast::Expr &range, const ast::ComprehensionExpr &e) {
+  const ast::NameExpr *found = nullptr;
+  ast::walk(range, [&](const ast::Expr &part) {
+    if (isa<ast::ComprehensionExpr>(part) || isa<ast::LambdaExpr>(part) || isa<ast::BlockExpr>(part))
+      return false; // may bind the name
+    if (const auto *name = dyn_cast<ast::NameExpr>(&part))
+      if (any_of(e.ranges, [&](const ast::ComprehensionRange &r) { return r.index.text == name->name; }))
+        found = name;
+    return !found;
+  });
+  return found;
+}
+
 } // namespace
 
 Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
@@ -63,6 +77,15 @@ Value Elaborator::comprehensionExpression(const ast::ComprehensionExpr &e) {
     axis.range = written.range ? written.range->range : written.index.range;
     if (!written.range)
       continue;
+    if (const ast::NameExpr *index = namedIndex(*written.range, e); index && !lookup(scope, index->name)) {
+      error(Code::E0201, index->range, "no name '" + index->name + "' is known here")
+          .note(index->range, "the ranges of a comprehension do not see each other's indices: its array is rectangular")
+          .note(SourceRange(),
+                "let the range cover all, and choose in the body, as in '[for i in n, j in n: if j < i { "
+                "x[j] } else { 0 }]'; or use loops that assign 'y[i, j]'");
+      failed = true;
+      continue;
+    }
     Value value = expression(*written.range);
     if (value.isError()) {
       failed = true;

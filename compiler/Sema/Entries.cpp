@@ -346,7 +346,7 @@ void Elaborator::finishEntry(mlir::func::FuncOp function, const Value &result, S
     arrays.push_back(made);
     SignatureLeaf described{name, array->dtype, {}, std::nullopt, ""};
     for (const Size &size : sizesOf(made))
-      described.sizes.push_back(size.str());
+      described.sizes.push_back(render(size));
     signature.results.push_back(std::move(described));
   }
   describe(signature, rebuild(result, arrays));

@@ -21,6 +21,14 @@ StringRef foreignName(StringRef name) {
       .Case("zip", "elements of several arrays: '[for i: f(x[i], y[i])]'")
       .Cases({"map", "vectorize"}, "a function of every element: '[for i: f(x[i])]'")
       .Cases({"array", "asarray"}, "an array is written '[1.0, 2.0]'")
+      .Cases({"tree_map", "tree_multimap"}, "a function of every leaf of records and tuples is 'map_leaves(f, x)'")
+      .Cases({"diag", "diagonal"}, "the diagonal of a matrix is 'einsum(\"ii->i\", x)', a matrix of a diagonal "
+                                   "'eye(n) * d'")
+
+      .Case("det", "there is no determinant; of a symmetric positive definite matrix its logarithm is "
+                   "'2 * sum(log(einsum(\"ii->i\", cholesky(x))))'")
+      .Case("continue",
+            "there is no 'continue': put the rest of the body in 'if c { ... }', with the opposite condition")
       .Cases({"astype", "float", "int"}, "a conversion is a call of the dtype: 'f32(x)', 'i32(x)'")
       .Cases({"concatenate", "hstack", "vstack"}, "arrays are joined by 'concat((a, b), axis: 0)'")
       .Case("power", "a power is written 'x ** y'")
@@ -32,6 +40,19 @@ StringRef foreignName(StringRef name) {
       .Case("return", "there is no 'return': the last expression of a block is its value")
       .Case("pi", "a constant is written as a number: 'const pi = 3.141592653589793'")
       .Case("None", "there is no 'None'; an argument that is not given takes its default")
+      .Default("");
+}
+
+StringRef foreignType(StringRef name) {
+  return StringSwitch<StringRef>(name)
+      .Cases({"float", "double"}, "the types of floats are 'f32' and 'f64', and 'f16' and 'bf16'")
+      .Cases({"int", "long", "uint"},
+             "the types of integers are 'i32' and 'i64', and those of 8 and 16 bits; 'u32' has no sign")
+      .Case("complex",
+            "there are no complex numbers: keep the real and the imaginary parts apart, as in a record (re: x, im: y)")
+      .Cases({"str", "string"}, "there are no strings as values")
+      .Cases({"array", "ndarray", "Array", "tensor", "Tensor"},
+             "the type of an array is its dtype and sizes, as in 'f32[n, m]'")
       .Default("");
 }
 

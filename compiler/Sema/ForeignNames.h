@@ -9,6 +9,8 @@ namespace pmap::sema {
 
 /// How what NumPy and Python call `name` is written here; empty where that is unknown.
 llvm::StringRef foreignName(llvm::StringRef name);
+/// The same of the name of a type.
+llvm::StringRef foreignType(llvm::StringRef name);
 /// The same of what is written behind a dot of an array.
 llvm::StringRef foreignAttribute(llvm::StringRef name);
 /// The name that a builtin or dtype of NumPy's name has here, for a fix; empty where there is none that can just take

@@ -89,6 +89,18 @@ std::optional<SmallVector<Value, 4>> Elaborator::bindArguments(const FunctionVal
                               (positional == 1 ? "" : "s") + ", got " + Twine(given));
     noteHere(report);
     // What NumPy takes by position, `sum(x, 0)`, has a name here.
+    bool isExtremum = !function.decl && (function.name == "max" || function.name == "min") && given == 2;
+    if (isExtremum) {
+      report.note(SourceRange(), "the " + std::string(function.name == "max" ? "larger" : "smaller") +
+                                     " of two, element by element, is '" + function.name + "imum(a, b)'");
+      // A literal integer may be a dimension, as in NumPy; anything else is not.
+      const Value *second = nullptr;
+      for (const Argument &argument : arguments)
+        if (argument.label.empty())
+          second = &argument.value;
+      if (!second || !second->is(ValueKind::Int))
+        return std::nullopt;
+    }
     const auto *named = find_if(function.parameters, [](const Parameter &p) { return p.namedOnly; });
     if (given == positional + 1 && named != function.parameters.end()) {
       size_t count = 0;

@@ -1,5 +1,6 @@
 // Resolving `x[i, 2:n, a:b:s, :, ..., -1, newaxis]`: what each subscript asks, proved in range where the sizes show it.
 #include "compiler/Sema/IndexPlan.h"
+#include "compiler/Dialect/IR/FailureText.h"
 #include "compiler/Dialect/IR/PmapOps.h"
 
 using namespace llvm;
@@ -114,7 +115,22 @@ std::optional<Size> Resolver::bound(const ast::Expr *expr, const Size &n, const 
     }
     return position;
   }
-  return e.sizeOf(value, "a slice bound");
+  std::optional<Size> position = e.sizeOf(value, "a slice bound");
+  // What is computed is a position from the front, and NumPy's reader may mean one from the end.
+  const SizeSymbol *symbol =
+      position && position->symbols().size() == 1 ? e.findSymbol(*position->symbols().begin()) : nullptr;
+  auto check = symbol && symbol->ssa ? symbol->ssa.getDefiningOp<BindSizeOp>() : BindSizeOp();
+  if (check && check.getLoc() == e.loc(expr->range)) {
+    std::string text = e.sourceText(expr->range), whole = e.render(n);
+    const auto *minus = dyn_cast<ast::UnaryExpr>(expr);
+    std::string counted = minus && minus->op == ast::UnaryOp::Neg
+                              ? "; write '" + whole + "-" + e.sourceText(minus->operand->range) + "'"
+                              : std::string();
+    check->setLoc(
+        toldAs(check.getLoc(), "E1106",
+               "a slice bound is negative: '" + text + "' is {a}, and only literals count from the end" + counted));
+  }
+  return position;
 }
 
 std::optional<Dimension> Resolver::slice(const ast::Subscript &s, unsigned dim) {

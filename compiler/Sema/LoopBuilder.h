@@ -54,5 +54,7 @@ private:
 /// Whether a statement or block may leave the loop around it; loops within it catch their own.
 bool mayBreak(const ast::Stmt &s);
 bool mayBreak(const ast::Expr *e);
+/// The first `break` that leaves the loop of this body; invalid where there is none.
+SourceRange firstBreak(const ast::Expr *body);
 
 } // namespace pmap::sema

@@ -7,20 +7,25 @@ using namespace llvm;
 
 namespace pmap::sema {
 
-bool mayBreak(const ast::Expr *e) {
-  if (const auto *block = dyn_cast_or_null<ast::BlockExpr>(e))
-    return any_of(block->statements, [](const ast::StmtPtr &s) { return mayBreak(*s); });
-  if (const auto *conditional = dyn_cast_or_null<ast::IfExpr>(e))
-    return mayBreak(conditional->thenBlock.get()) || mayBreak(conditional->elseBranch.get());
-  return false;
-}
-bool mayBreak(const ast::Stmt &s) {
+static SourceRange firstBreak(const ast::Stmt &s) {
   if (isa<ast::BreakStmt>(&s))
-    return true;
-  if (const auto *statement = dyn_cast<ast::ExprStmt>(&s))
-    return mayBreak(statement->expr.get());
-  return false;
+    return s.range;
+  const auto *statement = dyn_cast<ast::ExprStmt>(&s);
+  return statement ? firstBreak(statement->expr.get()) : SourceRange();
 }
+SourceRange firstBreak(const ast::Expr *e) {
+  if (const auto *block = dyn_cast_or_null<ast::BlockExpr>(e))
+    for (const ast::StmtPtr &s : block->statements)
+      if (SourceRange found = firstBreak(*s); found.isValid())
+        return found;
+  if (const auto *conditional = dyn_cast_or_null<ast::IfExpr>(e)) {
+    SourceRange found = firstBreak(conditional->thenBlock.get());
+    return found.isValid() ? found : firstBreak(conditional->elseBranch.get());
+  }
+  return SourceRange();
+}
+bool mayBreak(const ast::Expr *e) { return firstBreak(e).isValid(); }
+bool mayBreak(const ast::Stmt &s) { return firstBreak(s).isValid(); }
 
 void Elaborator::forStatement(const ast::ForStmt &s) {
   Value iterable = expression(*s.iterable);

@@ -326,6 +326,7 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
     e.store = before;
     enter(testBlock.getArguments().drop_front(counts));
     mlir::Value decision, cause;
+    VarySet breakVary;
     std::shared_ptr<const SizeFacts> says;
     VarySet vary = boundVary;
     // A condition that varies is evaluated a different number of times on each device, so no collective may be in it
@@ -343,7 +344,8 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
       if (flag) {
         Value stopped = e.store[*flag];
         mlir::Value tensor = stopped.as<ArrayValue>()->ssa;
-        vary = unionOf(vary, e.varyOf(tensor));
+        breakVary = e.varyOf(tensor);
+        vary = unionOf(vary, breakVary);
         cause = tensor;
         mlir::Value stop = ToBoolOp::create(e.builder, at, e.builder.getI1Type(), tensor);
         mlir::Value yes = mlir::arith::ConstantOp::create(e.builder, at, e.builder.getBoolAttr(true));
@@ -377,6 +379,13 @@ void LoopBuilder::buildWhile(const ast::Expr *condition, mlir::Value lowIndex, m
     if (!regionVary.empty())
       e.varyingRegions.push_back(
           {&work, regionVary, why, condition ? "this condition" : "the trip count of this loop", cause});
+    // A loop that a `break` ends early on some devices: the reader is shown that.
+    if (VarySet other = differenceOf(vary, breakVary); !breakVary.empty() && other.empty()) {
+      VaryingRegion &shown = e.varyingRegions.back();
+      shown.range = firstBreak(&body);
+      shown.what = "whether this `break` is reached";
+      shown.cause = {};
+    }
     SmallVector<Value> leaves;
     bool changed = regionVary != conditionVary, ok = false;
     SmallVector<mlir::Value> yields;

@@ -55,7 +55,8 @@ struct Emitter {
       mlir::Value adjust = make<AndIOp>(cmpf(CmpFPredicate::ONE, rest, zero), differs);
       if (modulo)
         return select(adjust, make<AddFOp>(rest, b), rest);
-      // a / b may round up to the next integer: 1.0 / 0.1 is 10 and a rest. What the rest leaves is a whole number of b.
+      // a / b may round up to the next integer: 1.0 / 0.1 is 10 and a rest. What the rest leaves is a whole number of
+      // b.
       mlir::Value whole = make<DivFOp>(make<SubFOp>(a, rest), b);
       whole = select(adjust, make<SubFOp>(whole, constantLike(1, dtype, a)), whole);
       whole = mlir::math::RoundEvenOp::create(e.builder, at, whole);
@@ -234,6 +235,14 @@ mlir::Type Elaborator::weakElement(const Value &weak) {
   return elementType(isFloat(defaultDType(weak)) ? DType::F64 : DType::I64);
 }
 
+/// Whether a value is `sum` of conditions.
+static bool countsTruths(mlir::Value value) {
+  auto sum = value.getDefiningOp<ReduceOp>();
+  mlir::Operation *converted = sum ? sum->getOperand(0).getDefiningOp() : nullptr;
+  return converted && converted->getNumOperands() == 1 &&
+         mlir::getElementTypeOrSelf(converted->getOperand(0).getType()).isInteger(1);
+}
+
 Value Elaborator::elementwise(BinaryOp op, Value lhs, Value rhs, SourceRange range, SourceRange opRange,
                               const std::string &what) {
   bool comparison = ast::isComparison(op);
@@ -298,6 +307,13 @@ Value Elaborator::elementwise(BinaryOp op, Value lhs, Value rhs, SourceRange ran
                           "`/` is for floats: expected a float, got " + dtypeName(dtype) +
                               "; `//` divides integers and floors, f32(…) converts");
     noteDType(report, given[dtypeOf(given[0]) ? 0 : 1]);
+    // No fix: `//` would be taken, and gives whole numbers where a share or a mean is meant.
+    if (const auto *array = given[0].as<ArrayValue>())
+      if (countsTruths(array->ssa)) {
+        report.note(SourceRange(),
+                    "the share of a condition is its mean, as in 'mean(x > 0)'; f32(…) converts a count");
+        return report;
+      }
     report.fix(opRange, "//");
     return report;
   }

@@ -46,8 +46,10 @@ int64_t literalDevices(CallContext &c, llvm::ArrayRef<std::string> axes);
 std::string membersOf(CallContext &c, llvm::ArrayRef<std::string> axes);
 /// The axes as a message names them.
 std::string quotedAxes(llvm::ArrayRef<std::string> axes);
-/// A run-time error (E1124) unless the position that is `what` ("sends from position 3") is one along the axes.
-void assertPosition(CallContext &c, mlir::Value exists, llvm::ArrayRef<std::string> axes, const std::string &what);
+/// The index `position`, which varies over `vary`, as an i32: a run-time error (E1124) unless it is one of `count`
+/// along the axes. `what`: "sends from".
+mlir::Value checkedPosition(CallContext &c, mlir::Value position, const VarySet &vary, const Size &count,
+                            llvm::ArrayRef<std::string> axes, const std::string &what);
 /// The position of a device among those along the axes, major first.
 mlir::Value positionAlong(Emit &m, llvm::ArrayRef<std::string> axes);
 /// Warns of a sum of a value that is the same on all devices along `missing` (V8).

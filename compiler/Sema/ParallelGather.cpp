@@ -88,12 +88,14 @@ mlir::Value isLiteralRoot(CallContext &c, const Collective &collective, int64_t 
     return {};
   }
   Emit m(c);
-  if (devices < 0) {
-    mlir::Value most = c.e.constantInt(root, DType::I64, c.range);
-    mlir::Value count = m.sizeScalar(productOf(c.e, collective.attributes(&c.e.context)), DType::I64);
-    assertPosition(c, m.less(most, count, DType::I64), collective.axes, "reads from position " + std::to_string(root));
-  }
   mlir::Value position = positionAlong(m, collective.axes), isRoot;
+  if (devices < 0) {
+    SmallVector<mlir::Value, 2> positions = {
+        position, checkedPosition(c, c.e.indexOf(Size(root), c.range), {},
+                                  productOf(c.e, collective.attributes(&c.e.context)), collective.axes, "reads from")};
+    m.unifyVary(positions);
+    return m.equal(positions[0], positions[1]);
+  }
   for (int64_t at : roots) {
     mlir::Value here = m.equal(position, m.likeInt(position, at, DType::I32));
     isRoot = isRoot ? m.logicalOr(isRoot, here) : here;
@@ -119,14 +121,10 @@ mlir::Value isComputedRoot(CallContext &c, const Collective &collective) {
       return {};
     }
   Emit m(c);
-  mlir::Value wide = m.convert(root.ssa, root.dtype, DType::I64);
-  SmallVector<mlir::Value, 2> bounds = {wide,
-                                        m.sizeScalar(productOf(c.e, collective.attributes(&c.e.context)), DType::I64)};
-  m.unifyVary(bounds);
-  mlir::Value exists = m.logicalAnd(m.lessEqual(m.likeInt(bounds[0], 0, DType::I64), bounds[0], DType::I64),
-                                    m.less(bounds[0], bounds[1], DType::I64));
-  assertPosition(c, exists, collective.axes, "reads from a position");
-  SmallVector<mlir::Value, 2> positions = {positionAlong(m, collective.axes), m.convert(wide, DType::I64, DType::I32)};
+  mlir::Value index = ToIndexOp::create(m.builder, m.loc, m.builder.getIndexType(), root.ssa, isUnsigned(root.dtype));
+  mlir::Value at = checkedPosition(c, index, c.e.varyOf(root.ssa), productOf(c.e, collective.attributes(&c.e.context)),
+                                   collective.axes, "reads from");
+  SmallVector<mlir::Value, 2> positions = {positionAlong(m, collective.axes), at};
   m.unifyVary(positions);
   return m.equal(positions[0], positions[1]);
 }

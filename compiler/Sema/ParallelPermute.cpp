@@ -98,10 +98,8 @@ mlir::Value tableOfPairs(CallContext &c, const Collective &collective, const Lis
   Size count = productOf(c.e, collective.attributes(&c.e.context));
   mlir::Value position = m.iota(DType::I32, count, 0), table = m.likeInt(position, -1, DType::I32);
   for (auto [from, to] : pairs) {
-    mlir::Value most = c.e.constantInt(from, DType::I32, c.range);
-    mlir::Value exists = m.less(most, m.sizeScalar(count, DType::I32), DType::I32);
-    assertPosition(c, exists, collective.axes, "sends from position " + std::to_string(from));
-    table = m.select(m.equal(position, m.likeInt(position, from, DType::I32)), m.likeInt(table, to, DType::I32), table);
+    mlir::Value sender = checkedPosition(c, c.e.indexOf(Size(from), c.range), {}, count, collective.axes, "sends from");
+    table = m.select(m.equal(position, c.e.splat(sender, {count}, c.range)), m.likeInt(table, to, DType::I32), table);
   }
   return table;
 }

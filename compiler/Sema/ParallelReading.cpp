@@ -42,9 +42,16 @@ std::string sema::membersOf(CallContext &c, ArrayRef<std::string> axes) {
 
 std::string sema::quotedAxes(ArrayRef<std::string> axes) { return "\"" + llvm::join(axes, "\", \"") + "\""; }
 
-void sema::assertPosition(CallContext &c, mlir::Value exists, ArrayRef<std::string> axes, const std::string &what) {
-  std::string text = spelt(c) + " " + what + ", which is none of the " + membersOf(c, axes) + " of " + quotedAxes(axes);
-  AssertOp::create(c.e.builder, toldAs(c.e.loc(c.range), "E1124", text), exists, text);
+mlir::Value sema::checkedPosition(CallContext &c, mlir::Value position, const VarySet &vary, const Size &count,
+                                  ArrayRef<std::string> axes, const std::string &what) {
+  std::string text = spelt(c) + " " + what + " position {a}, which is none of the {c} " + membersOf(c, axes) + " of " +
+                     quotedAxes(axes) + ": expected 0 to {c-1}";
+  Emit m(c);
+  mlir::Location told = toldAs(m.loc, "E1124", text);
+  // It is read from the table of all, so that its check is that of any index.
+  mlir::Value all = c.e.widen(m.iota(DType::I32, {count}, 0), vary);
+  mlir::Value checked = CheckedIndexOp::create(m.builder, told, position, c.e.indexOf(count, c.range), /*dim=*/0);
+  return ExtractOp::create(m.builder, told, all, mlir::ValueRange(checked));
 }
 
 namespace {

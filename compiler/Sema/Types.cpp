@@ -49,6 +49,8 @@ std::optional<Elaborator::NamedTarget> Elaborator::resolveType(const ast::NamedT
 #include "compiler/Support/DType.def"
     if (StringRef other = renamed(type.name()); parseDType(other))
       report.fix(type.path.back().range, other);
+    else if (StringRef hint = foreignType(type.name()); !hint.empty())
+      report.note(SourceRange(), hint);
     else if (std::optional<StringRef> near = nearest(type.name(), candidates))
       report.fix(type.path.back().range, *near);
   }

@@ -128,7 +128,7 @@ std::string pmap::builtinsPage() {
       "# Builtins\n\n"
       "What is known without an import: its parameters, shapes, dtypes, variance (V) and derivative. `pmapc doc NAME` "
       "prints one entry.\nThe page is made from [builtins/](builtins/) by `./dev docs`; every program on it is "
-      "run by the tests.\n\n"
+      "run by the tests, on two devices: `pmapc test F --devices 2`.\n\n"
       "In a signature `axis: all` is an argument that is given by name, with its default, and `k = 0` one that may "
       "be given by place,\n`split:` must be given by name, and `*xs` stands for any number of arguments. Rules such as "
       "V2 and G3 are those of\n[semantics.md](semantics.md).\n\n";

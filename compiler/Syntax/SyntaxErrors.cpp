@@ -244,6 +244,10 @@ void SyntaxErrors::addHint(DiagnosticBuilder &builder, PmapParser &parser, antlr
     builder.note("a choice is written 'if c { a } else { b }'; for arrays of conditions there is 'where(c, a, b)'");
     return;
   }
+  if (before && text(before) == "lambda" && isName(type)) {
+    builder.note("a function value is written 'fn(x) = x + 1'");
+    return;
+  }
   size_t rule = parser.getContext()->getRuleIndex();
   bool inArguments = expected.contains(size_t(PmapParser::RPAREN)) && rule == PmapParser::RuleExpr;
   bool inCondition = expected.contains(size_t(PmapParser::LBRACE)) && rule == PmapParser::RuleBlock &&

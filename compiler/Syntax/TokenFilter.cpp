@@ -342,6 +342,8 @@ private:
     auto builder = diagnostics.error(Code::E0103, range, shown + " is not part of the language");
     if (!meant.text.empty())
       builder.fix(range, meant.text);
+    if (text == "?")
+      builder.note("a choice is written 'if c { a } else { b }'; for arrays of conditions there is 'where(c, a, b)'");
     return meant.type;
   }
 
