@@ -112,7 +112,7 @@ LogicalResult Batcher::runRows(ArrayRef<Operation *> ops) {
     if (!scope.varies(value))
       return mlir::emitError(value.getLoc())
              << "a value that is computed for each row of a vmap apart, and leaves as one "
-                "for all of them, is not built yet [E0901]";
+                "for all of them, is not built yet: go over the rows in a loop, `for row in x { … }` [E0901]";
   auto isPure = [](Operation *op) { return isMemoryEffectFree(op) || isa<BindSizeOp>(op); };
   if (escaping.empty() && llvm::all_of(ops, isPure))
     return success();

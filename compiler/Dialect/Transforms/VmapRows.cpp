@@ -86,7 +86,7 @@ LogicalResult RowBuilder::ensure(Value inner) {
   if (!op || op->getNumRegions() || isa<DistType>(inner.getType()) || isa<CollectiveOp>(op))
     return mlir::emitError(inner.getLoc())
            << "this value differs between the rows of a vmap in a way that keeps it from "
-              "where it is needed; that is not built yet [E0901]";
+              "where it is needed; that is not built yet: go over the rows in a loop, `for row in x { … }` [E0901]";
   return add(op);
 }
 
