@@ -96,7 +96,7 @@ TEST(Elements, Parsing) {
   EXPECT_EQ(parse(PMAP_u8, "256"), "no: expected a u8, got '256', which does not fit");
   EXPECT_EQ(parse(PMAP_i8, "-129"), "no: expected an i8, got '-129', which does not fit");
   EXPECT_EQ(parse(PMAP_u32, "-1"), "no: expected a u32, got '-1', which does not fit");
-  EXPECT_EQ(parse(PMAP_bool, "1"), "no: expected a bool, got '1'");
+  EXPECT_EQ(parse(PMAP_bool, "1"), "no: expected true or false, got '1'");
   EXPECT_EQ(parse(PMAP_f32, "infinity"), "no: expected an f32, got 'infinity'");
   EXPECT_EQ(parse(PMAP_f32, ""), "no: expected an f32, got ''");
 }
