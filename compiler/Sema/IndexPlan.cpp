@@ -266,4 +266,18 @@ void rectangle(Elaborator &e, const Plan &plan, SourceRange range, SmallVectorIm
   }
 }
 
+std::optional<PickedPoints> pickedPoints(Elaborator &e, const Plan &plan, SourceRange range) {
+  PickedPoints picked;
+  for (auto [dim, d] : enumerate(plan.dimensions))
+    if (d.kind == Dimension::Gather) {
+      picked.indices.push_back(d.indices);
+      picked.gathered.push_back(dim);
+    }
+  if (!e.unifyForElementwise(picked.indices, range, "an index of several arrays", /*keepDTypes=*/true))
+    return std::nullopt;
+  picked.sizes = e.sizesOf(picked.indices.front());
+  picked.neighbours = picked.gathered.back() - picked.gathered.front() + 1 == picked.gathered.size();
+  return picked;
+}
+
 } // namespace pmap::sema

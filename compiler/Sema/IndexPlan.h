@@ -38,6 +38,18 @@ struct Resolver {
                             VarySet &vary);
 };
 
+/// The points (i[k], j[k]) that several integer arrays pick together, as in NumPy: the arrays broadcast to one shape,
+/// and its dimensions stand where the first of them stood when they are neighbours, else in front.
+struct PickedPoints {
+  llvm::SmallVector<Value> indices;     // of one shape
+  llvm::SmallVector<unsigned> gathered; // the dimension of the array that each of them picks from
+  llvm::SmallVector<Size> sizes;        // their shape
+  bool neighbours;
+};
+
+/// The points of a plan with at least one Gather; nothing, and an error, where its arrays do not broadcast.
+std::optional<PickedPoints> pickedPoints(Elaborator &e, const Plan &plan, SourceRange range);
+
 /// A position that is not proved in range: checked when the program runs.
 mlir::Value checkedIndex(Elaborator &e, mlir::Value position, const Size &n, unsigned dim, SourceRange range);
 

@@ -99,17 +99,10 @@ static Value assignPoints(Elaborator &e, const Value &base, const Value &made, c
                           SourceRange range) {
   const auto *array = made.as<ArrayValue>();
   SmallVector<Size> sizes = e.sizesOf(made);
-  SmallVector<Value> indices;
-  SmallVector<unsigned> gathered;
-  for (auto [dim, d] : enumerate(plan.dimensions))
-    if (d.kind == Dimension::Gather) {
-      indices.push_back(d.indices);
-      gathered.push_back(dim);
-    }
-  if (!e.unifyForElementwise(indices, range, "an index of several arrays", /*keepDTypes=*/true))
+  std::optional<PickedPoints> picked = pickedPoints(e, plan, range);
+  if (!picked)
     return Value::error();
-  SmallVector<Size> points = e.sizesOf(indices.front());
-  bool neighbours = gathered.back() - gathered.front() + 1 == gathered.size();
+  const auto &[indices, gathered, points, neighbours] = *picked;
 
   // What is assigned, as it is written (`shown`), and with a dimension for every place that an index takes away: the
   // points where the first array of indices stands, or in front. `row` is what one point gets.

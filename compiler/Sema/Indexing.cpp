@@ -6,22 +6,16 @@ using namespace llvm;
 
 namespace pmap::sema {
 
-/// `x[i, j]` with integer arrays picks the points (i[k], j[k]), as in NumPy: the arrays broadcast together, and their
-/// dimensions stand where the first of them stood when they are neighbours, else in front.
+/// `x[i, j]` with integer arrays: the points that they pick.
 static Value gatherPoints(Elaborator &e, const Plan &plan, mlir::Value part, ArrayRef<Size> partSizes, DType dtype,
                           const VarySet &vary, SourceRange range) {
   mlir::Location at = e.loc(range);
   mlir::OpBuilder &builder = e.builder;
-  SmallVector<Value> indices;
-  SmallVector<unsigned> gathered;
-  for (auto [dim, d] : enumerate(plan.dimensions))
-    if (d.kind == Dimension::Gather) {
-      indices.push_back(d.indices);
-      gathered.push_back(dim);
-    }
-  if (!e.unifyForElementwise(indices, range, "an index of several arrays", /*keepDTypes=*/true))
+  std::optional<PickedPoints> picked = pickedPoints(e, plan, range);
+  if (!picked)
     return Value::error();
-  SmallVector<Size> points = e.sizesOf(indices.front()), rest;
+  const auto &[indices, gathered, points, neighbours] = *picked;
+  SmallVector<Size> rest;
   SmallVector<unsigned> restDims;
   for (auto [dim, size] : enumerate(partSizes))
     if (plan.dimensions[dim].kind != Dimension::Gather) {
@@ -63,7 +57,6 @@ static Value gatherPoints(Elaborator &e, const Plan &plan, mlir::Value part, Arr
   });
   mlir::Value result = op.getResult(0);
 
-  bool neighbours = gathered.back() - gathered.front() + 1 == gathered.size();
   // A dimension that one index takes away stands between its neighbours without parting them, as the plan says in
   // order.
   size_t before = neighbours ? count_if(restDims, [&](unsigned dim) { return dim < gathered.front(); }) : 0;
