@@ -12,6 +12,27 @@ struct BatchLoop {
   int64_t extent, a, b, c;
 };
 
+/// The number of steps of all the loops together.
+inline int64_t stepsOf(const BatchLoop *loops, int32_t count) {
+  int64_t steps = 1;
+  for (int32_t loop = 0; loop < count; ++loop)
+    steps *= loops[loop].extent;
+  return steps;
+}
+
+/// The place of step `index` of all the loops together, the last of them the fastest.
+inline BatchLoop placeOf(const BatchLoop *loops, int32_t count, int64_t index) {
+  BatchLoop sum{0, 0, 0, 0};
+  for (int32_t loop = count; loop-- > 0;) {
+    int64_t step = index % loops[loop].extent;
+    index /= loops[loop].extent;
+    sum.a += step * loops[loop].a;
+    sum.b += step * loops[loop].b;
+    sum.c += step * loops[loop].c;
+  }
+  return sum;
+}
+
 /// C[i, j] += A[i, l] B[l, j], for all `outer` loops, which number parts of C, and for all `summed` ones, whose
 /// products add up. Those of them that move in C (then `accumulate` is set) may come back to what an earlier trip
 /// wrote.
@@ -22,26 +43,6 @@ template <typename T> struct Batch {
   const T *a, *b;
   T *c;
   bool accumulate;
-
-  static int64_t count(const BatchLoop *loops, int32_t number) {
-    int64_t product = 1;
-    for (int32_t loop = 0; loop < number; ++loop)
-      product *= loops[loop].extent;
-    return product;
-  }
-
-  /// The place of step `index` of all the loops together, the last of them the fastest.
-  static BatchLoop place(const BatchLoop *loops, int32_t number, int64_t index) {
-    BatchLoop sum{0, 0, 0, 0};
-    for (int32_t loop = number; loop-- > 0;) {
-      int64_t step = index % loops[loop].extent;
-      index /= loops[loop].extent;
-      sum.a += step * loops[loop].a;
-      sum.b += step * loops[loop].b;
-      sum.c += step * loops[loop].c;
-    }
-    return sum;
-  }
 
   int64_t work() const { return i.extent * j.extent * l.extent; }
 };

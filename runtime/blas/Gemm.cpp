@@ -130,9 +130,9 @@ template <typename T> struct Calls {
   int64_t sumBegin, sumEnd;
 
   void part(int64_t index) const {
-    BatchLoop at = Batch<T>::place(batch.outer, batch.outerCount, index);
+    BatchLoop at = placeOf(batch.outer, batch.outerCount, index);
     for (int64_t s = sumBegin; s < sumEnd; ++s) {
-      BatchLoop shift = Batch<T>::place(batch.summed, batch.summedCount, s);
+      BatchLoop shift = placeOf(batch.summed, batch.summedCount, s);
       multiply<T>(batch.i.extent, batch.j.extent, batch.l.extent, {batch.a + at.a + shift.a, batch.i.a, batch.l.a},
                   {batch.b + at.b + shift.b, batch.l.b, batch.j.b}, batch.c + at.c + shift.c, batch.i.c,
                   batch.accumulate || s > 0);
@@ -145,7 +145,7 @@ template <typename T> struct Calls {
   }
 
   void run() {
-    int64_t parts = Batch<T>::count(batch.outer, batch.outerCount), work = batch.work();
+    int64_t parts = stepsOf(batch.outer, batch.outerCount), work = batch.work();
     // A few large products are spread over the threads one by one, which changes no bit of them; else each is one
     // thread's.
     if (parts < 2 * pmap_rt_threads() && work >= 2 * leastWork) {
@@ -159,15 +159,15 @@ template <typename T> struct Calls {
 };
 
 template <typename T> void multiplyBatch(const Batch<T> &batch) {
-  int64_t parts = Batch<T>::count(batch.outer, batch.outerCount), m = batch.i.extent, n = batch.j.extent;
-  int64_t sums = Batch<T>::count(batch.summed, batch.summedCount);
+  int64_t parts = stepsOf(batch.outer, batch.outerCount), m = batch.i.extent, n = batch.j.extent;
+  int64_t sums = stepsOf(batch.summed, batch.summedCount);
   if (parts == 0 || m == 0 || n == 0)
     return;
   // Nothing to add up: the parts are set to zero where they are not added to.
   if (batch.l.extent == 0 || sums == 0) {
     for (int64_t index = 0; index < parts && !batch.accumulate; ++index)
       for (int64_t row = 0; row < m; ++row)
-        std::fill_n(batch.c + Batch<T>::place(batch.outer, batch.outerCount, index).c + row * batch.i.c, n, T(0));
+        std::fill_n(batch.c + placeOf(batch.outer, batch.outerCount, index).c + row * batch.i.c, n, T(0));
     return;
   }
   if (multiplyInTiles(batch))

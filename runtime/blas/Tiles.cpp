@@ -35,7 +35,7 @@ struct Loops {
     loops[number++] = loop;
     count *= loop.extent;
   }
-  BatchLoop place(int64_t index) const { return Batch<float>::place(loops, number, index); }
+  BatchLoop place(int64_t index) const { return placeOf(loops, number, index); }
   int64_t reach() const {
     int64_t sum = 0;
     for (int32_t loop = 0; loop < number; ++loop)

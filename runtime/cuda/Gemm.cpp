@@ -3,6 +3,7 @@
 // The library counts columns first: for it, our c[m, n] is its transpose, and c^T = b^T a^T. Which algorithm is best is
 // asked once for each form of product and kept.
 
+#include "runtime/blas/Batch.h"
 #include "runtime/core/Failure.h"
 #include "runtime/cuda/CublasApi.h"
 #include "runtime/cuda/Device.h"
@@ -126,40 +127,16 @@ void multiply(int64_t m, int64_t n, int64_t k, const T *a, int64_t aRow, int64_t
               "multiplying matrices");
 }
 
-struct Loop {
-  int64_t extent, a, b, c;
-};
-
-/// The place of step `index` of all the loops together, the last of them the fastest.
-Loop placeOf(const Loop *loops, int32_t count, int64_t index) {
-  Loop sum{0, 0, 0, 0};
-  for (int32_t loop = count; loop-- > 0;) {
-    int64_t step = index % loops[loop].extent;
-    index /= loops[loop].extent;
-    sum.a += step * loops[loop].a;
-    sum.b += step * loops[loop].b;
-    sum.c += step * loops[loop].c;
-  }
-  return sum;
-}
-
-int64_t stepsOf(const Loop *loops, int32_t count) {
-  int64_t steps = 1;
-  for (int32_t loop = 0; loop < count; ++loop)
-    steps *= loops[loop].extent;
-  return steps;
-}
-
 template <typename T>
 void multiplyBatch(const int64_t *plan, int32_t outer, int32_t summed, const T *a, const T *b, T *c, bool accumulate) {
-  auto *loops = (const Loop *)plan;
-  Loop m = loops[0], n = loops[1], k = loops[2];
-  const Loop *parts = loops + 3, *sums = parts + outer;
+  auto *loops = (const BatchLoop *)plan;
+  BatchLoop m = loops[0], n = loops[1], k = loops[2];
+  const BatchLoop *parts = loops + 3, *sums = parts + outer;
   int64_t sumCount = stepsOf(sums, summed);
   for (int64_t part = 0; part < stepsOf(parts, outer); ++part) {
-    Loop at = placeOf(parts, outer, part);
+    BatchLoop at = placeOf(parts, outer, part);
     for (int64_t sum = 0; sum < std::max<int64_t>(sumCount, 1); ++sum) {
-      Loop shift = sumCount ? placeOf(sums, summed, sum) : Loop{0, 0, 0, 0};
+      BatchLoop shift = sumCount ? placeOf(sums, summed, sum) : BatchLoop{0, 0, 0, 0};
       multiply<T>(m.extent, n.extent, sumCount ? k.extent : 0, a + at.a + shift.a, m.a, k.a, b + at.b + shift.b, k.b,
                   n.b, c + at.c, m.c, accumulate || sum > 0);
     }
